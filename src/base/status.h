@@ -19,21 +19,30 @@ using absl::Status;
 template <typename T>
 using Result = absl::StatusOr<T>;
 
-// Errors by kind. The arguments are concatenated as by absl::StrCat.
+// What str_cat hands to abseil: abseil's own string_view may be another type than std's.
+template <typename T>
+const T& cat_piece(const T& v) { return v; }
+inline absl::string_view cat_piece(std::string_view s) { return {s.data(), s.size()}; }
+
+// absl::StrCat that takes std::string_view as well.
 template <typename... A>
-Status invalid(const A&... a) { return absl::InvalidArgumentError(absl::StrCat(a...)); }
+std::string str_cat(const A&... a) { return absl::StrCat(cat_piece(a)...); }
+
+// Errors by kind. The arguments are concatenated as by str_cat.
 template <typename... A>
-Status unimplemented(const A&... a) { return absl::UnimplementedError(absl::StrCat(a...)); }
+Status invalid(const A&... a) { return absl::InvalidArgumentError(str_cat(a...)); }
 template <typename... A>
-Status internal(const A&... a) { return absl::InternalError(absl::StrCat(a...)); }
+Status unimplemented(const A&... a) { return absl::UnimplementedError(str_cat(a...)); }
 template <typename... A>
-Status not_found(const A&... a) { return absl::NotFoundError(absl::StrCat(a...)); }
+Status internal(const A&... a) { return absl::InternalError(str_cat(a...)); }
 template <typename... A>
-Status exhausted(const A&... a) { return absl::ResourceExhaustedError(absl::StrCat(a...)); }
+Status not_found(const A&... a) { return absl::NotFoundError(str_cat(a...)); }
+template <typename... A>
+Status exhausted(const A&... a) { return absl::ResourceExhaustedError(str_cat(a...)); }
 
 // Returns `s` with "context: " put before its message; keeps OK as it is.
 inline Status note(std::string_view context, const Status& s) {
-  return s.ok() ? s : Status(s.code(), absl::StrCat(context, ": ", s.message()));
+  return s.ok() ? s : Status(s.code(), str_cat(context, ": ", s.message()));
 }
 
 }  // namespace braze
