@@ -105,7 +105,7 @@ inline const OpDef& def(const Instr& i) { return def(i.op); }
 absl::Span<const OpDef> unary_rows();
 absl::Span<const OpDef> binary_rows();
 absl::Span<const OpDef> select_rows();      // compare, select, clamp, conversions
-absl::Span<const OpDef> create_rows();      // constant, iota, parameter, rng family
+absl::Span<const OpDef> create_rows();      // constant, iota, parameter
 absl::Span<const OpDef> movement_rows();
 absl::Span<const OpDef> dynamic_rows();     // dynamic-shape ops
 absl::Span<const OpDef> indexed_rows();     // dynamic slices, gather, scatter
@@ -117,6 +117,8 @@ absl::Span<const OpDef> control_rows();
 absl::Span<const OpDef> linalg_rows();      // cholesky, triangular-solve, fft, batch-norm
 absl::Span<const OpDef> effect_rows();      // custom-call, infeed … recv-done
 absl::Span<const OpDef> collective_rows();
+absl::Span<const OpDef> rng_rows();         // rng, rng-bit-generator, rng-get-and-update-state
+absl::Span<const OpDef> quantized_rows();   // uniform-quantize, uniform-dequantize
 
 template <typename A, size_t I = 0>
 constexpr int attrs_index() {
