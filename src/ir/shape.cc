@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status.h"
 
 namespace braze {
 
@@ -123,7 +124,7 @@ std::string to_string(const Shape& s, bool layouts) {
       absl::StrAppend(&out, i ? ", " : "", to_string(s.tuple[i], layouts));
     return out + ")";
   }
-  std::string out = absl::StrCat(name(s.dtype), "[");
+  std::string out = str_cat(name(s.dtype), "[");
   for (int64_t i = 0; i < s.rank(); ++i) {
     absl::StrAppend(&out, i ? "," : "", s.is_dynamic(i) ? "<=" : "");
     if (s.dims[i] == kUnknownDim) out += "?";
