@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 #include "codegen/contraction.h"
-#include "codegen/cpu_target.h"
+#include "codegen/target.h"
 #include "ir/dtype.h"
 
 namespace llvm {
@@ -48,11 +48,12 @@ struct ConvSpec {
   bool out_private = true;  // as in GemmSpec
 };
 
-bool conv_supported(const ConvSpec& spec, const CpuTarget& cpu);
+bool conv_supported(const ConvSpec& spec, const Target& target);
 
-Result<ContractionPlan> plan_conv(const ConvSpec& spec, const CpuTarget& cpu, std::string_view name);
+Result<ContractionPlan> plan_conv(const ConvSpec& spec, const Target& target, std::string_view name,
+                                  const ContractionHooks& hooks = {});
 
 Result<ContractionPlan> emit_conv(llvm::Module& module, std::string_view name, const ConvSpec& spec,
-                                  const CpuTarget& cpu, const ContractionHooks& hooks = {});
+                                  const Target& target, const ContractionHooks& hooks = {});
 
 }  // namespace braze::codegen

@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 #include "codegen/contraction.h"
-#include "codegen/cpu_target.h"
+#include "codegen/target.h"
 #include "ir/dtype.h"
 
 namespace llvm {
@@ -50,18 +50,19 @@ struct GemmSpec {
 
 // True if the types have a generated kernel on this CPU: f32, f64; bf16 and f16 into f32; s8/u8/s16
 // into s32; s32, u32, s64, u64. Others are the caller's scalar loop.
-bool gemm_supported(const GemmSpec& spec, const CpuTarget& cpu);
+bool gemm_supported(const GemmSpec& spec, const Target& target);
 
 bool wants_swap(const GemmSpec& spec);
 // The transposed product: lhs and rhs, m and n exchanged. The caller's hooks must be exchanged too.
 GemmSpec swap_sides(const GemmSpec& spec);
 
-// Sizes and phases without generating code; the same as emit_gemm returns.
-Result<ContractionPlan> plan_gemm(const GemmSpec& spec, const CpuTarget& cpu, std::string_view name);
+// Sizes and phases without generating code; the same as emit_gemm returns with these hooks.
+Result<ContractionPlan> plan_gemm(const GemmSpec& spec, const Target& target, std::string_view name,
+                                  const ContractionHooks& hooks = {});
 
 // Adds the functions of `spec` to `module`, named from `name`. Their target attributes
 // ("target-cpu", "target-features") are the caller's to set.
 Result<ContractionPlan> emit_gemm(llvm::Module& module, std::string_view name, const GemmSpec& spec,
-                                  const CpuTarget& cpu, const ContractionHooks& hooks = {});
+                                  const Target& target, const ContractionHooks& hooks = {});
 
 }  // namespace braze::codegen

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// emit_gemm: checks, the frame all forms share, and the dispatch to a form.
+#include "codegen/gemm.h"
+
+#include <utility>
+
+#include "codegen/gemm_kernel.h"
+
+namespace braze::codegen {
+namespace {
+
+constexpr int64_t kMostDim = int64_t{1} << 40;
+
+Status check(const GemmSpec& spec, const Target& target) {
+  if (!gemm_supported(spec, target)) {
+    return unimplemented("no GEMM kernel for ", name(spec.lhs), " x ", name(spec.rhs), " -> ", name(spec.acc));
+  }
+  auto bad = [](int64_t size) { return size < 0 || size > kMostDim; };
+  bool wrong = bad(spec.m) || bad(spec.n);
+  for (const GemmBatchDim& d : spec.batch) wrong |= bad(d.size);
+  for (const GemmContractedDim& d : spec.k) wrong |= bad(d.size);
+  if (wrong) return invalid("GEMM dimension out of range");
+  return absl::OkStatus();
+}
+
+GemmHooked hooked_by(const ContractionHooks& hooks) {
+  return {hooks.lhs != nullptr, hooks.rhs != nullptr, hooks.epilogue != nullptr};
+}
+
+bool loadable(Dtype t, Dtype acc, const Target& target) {
+  if (t == acc) return true;
+  if (t == Dtype::kF16 && !target.f16c && is_float(acc)) return false;
+  if (is_float(acc)) {
+    return t == Dtype::kBF16 || t == Dtype::kF16 || (t == Dtype::kF32 && acc == Dtype::kF64) || is_int(t);
+  }
+  return is_int(t) && byte_size(t) <= byte_size(acc);
+}
+
+bool storable(Dtype t, Dtype acc, const Target& target) {
+  if (t == acc || t == Dtype::kBF16 || t == Dtype::kF32 || t == Dtype::kF64) return is_float(acc) || !is_float(t) || t != Dtype::kBF16;
+  if (t == Dtype::kF16) return target.f16c && is_float(acc);
+  return is_int(t) && !is_float(acc);
+}
+
+}  // namespace
+
+bool gemm_supported(const GemmSpec& spec, const Target& target) {
+  switch (spec.acc) {
+    case Dtype::kF32: case Dtype::kF64: case Dtype::kS32: case Dtype::kU32: case Dtype::kS64: case Dtype::kU64:
+      break;
+    default:
+      return false;
+  }
+  auto wide = [](Dtype t) { return bit_size(t) >= 8 || !is_int(t); };
+  return wide(spec.lhs) && wide(spec.rhs) && wide(spec.out) && loadable(spec.lhs, spec.acc, target) &&
+         loadable(spec.rhs, spec.acc, target) && storable(spec.out, spec.acc, target);
+}
+
+bool wants_swap(const GemmSpec& spec) {
+  if (spec.n == 1) return spec.m > 1;
+  return spec.out_n != 1 && spec.out_m == 1 && spec.m > 1;
+}
+
+GemmSpec swap_sides(const GemmSpec& spec) {
+  GemmSpec s = spec;
+  std::swap(s.lhs, s.rhs);
+  std::swap(s.m, s.n);
+  std::swap(s.lhs_m, s.rhs_n);
+  std::swap(s.out_m, s.out_n);
+  std::swap(s.lhs_buffer, s.rhs_buffer);
+  std::swap(s.lhs_offset, s.rhs_offset);
+  for (GemmBatchDim& d : s.batch) std::swap(d.lhs, d.rhs);
+  for (GemmContractedDim& d : s.k) std::swap(d.lhs, d.rhs);
+  return s;
+}
+
+void GemmFrame::enter() {
+  buffers = e.arg(0);
+  auto pointer = [&](int i, int64_t offset, Dtype t) {
+    Value* p = e.b.CreateAlignedLoad(e.ptr_type(), e.at(buffers, 8 * i), llvm::Align(8));
+    return e.at(p, offset * byte_size(t));
+  };
+  const GemmSpec& p = s.spec;
+  lhs = pointer(p.lhs_buffer, p.lhs_offset, p.lhs);
+  rhs = pointer(p.rhs_buffer, p.rhs_offset, p.rhs);
+  out = pointer(p.out_buffer, p.out_offset, p.out);
+  if (s.parts > 1) work = pointer(p.workspace_buffer, 0, e.acc);
+  if (hooks.entry) hooks.entry(e.b, buffers);
+}
+
+void GemmFrame::set_batch(Value* linear) {
+  std::vector<int64_t> sizes;
+  for (const GemmBatchDim& d : s.spec.batch) sizes.push_back(d.size);
+  batch = unravel(e, linear, sizes);
+  a0 = lhs;
+  b0 = rhs;
+  c0 = out;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const GemmBatchDim& d = s.spec.batch[i];
+    if (d.size == 1) continue;
+    a0 = e.at(a0, e.mul(batch[i], d.lhs * byte_size(s.spec.lhs)));
+    b0 = e.at(b0, e.mul(batch[i], d.rhs * byte_size(s.spec.rhs)));
+    c0 = e.at(c0, e.mul(batch[i], d.out * byte_size(s.spec.out)));
+  }
+}
+
+Value* GemmFrame::lhs_at(Value* m, const Values& k) {
+  Value* offset = e.mul(m, s.spec.lhs_m);
+  for (size_t i = 0; i < k.size(); ++i) {
+    if (s.spec.k[i].size > 1) offset = e.add(offset, e.mul(k[i], s.spec.k[i].lhs));
+  }
+  return e.at(a0, e.mul(offset, byte_size(s.spec.lhs)));
+}
+
+Value* GemmFrame::rhs_at(const Values& k, Value* n) {
+  Value* offset = e.mul(n, s.spec.rhs_n);
+  for (size_t i = 0; i < k.size(); ++i) {
+    if (s.spec.k[i].size > 1) offset = e.add(offset, e.mul(k[i], s.spec.k[i].rhs));
+  }
+  return e.at(b0, e.mul(offset, byte_size(s.spec.rhs)));
+}
+
+Value* GemmFrame::load_lhs(Value* m, const Values& k, bool along_k, Value* mask, int lanes) {
+  const GemmSpec& p = s.spec;
+  if (hooks.lhs) {
+    HookArgs a{.buffers = buffers, .index = batch, .lanes = lanes, .mask = mask};
+    a.index.push_back(m);
+    a.index.insert(a.index.end(), k.end() - static_cast<long>(s.k_given), k.end());
+    a.lane_axis = static_cast<int>(along_k ? a.index.size() - 1 : batch.size());
+    return hooks.lhs(e.b, a);
+  }
+  return e.load(p.lhs, lhs_at(m, k), lanes, mask, (along_k ? p.k.back().lhs : p.lhs_m) * byte_size(p.lhs));
+}
+
+Value* GemmFrame::load_rhs(const Values& k, Value* n, bool along_k, Value* mask, int lanes) {
+  const GemmSpec& p = s.spec;
+  if (hooks.rhs) {
+    HookArgs a{.buffers = buffers, .index = batch, .lanes = lanes, .mask = mask};
+    a.index.insert(a.index.end(), k.end() - static_cast<long>(s.k_given), k.end());
+    a.index.push_back(n);
+    a.lane_axis = static_cast<int>(a.index.size()) - (along_k ? 2 : 1);
+    return hooks.rhs(e.b, a);
+  }
+  return e.load(p.rhs, rhs_at(k, n), lanes, mask, (along_k ? p.k.back().rhs : p.rhs_n) * byte_size(p.rhs));
+}
+
+void GemmFrame::finish(Value* acc, Value* m, Value* n, Value* mask) {
+  const GemmSpec& p = s.spec;
+  if (hooks.epilogue) {
+    HookArgs a{.acc = acc, .buffers = buffers, .index = batch, .lanes = s.w, .mask = mask};
+    a.index.push_back(m);
+    a.index.push_back(n);
+    a.lane_axis = static_cast<int>(a.index.size()) - 1;
+    acc = hooks.epilogue(e.b, a);
+    if (!acc) return;
+  }
+  const int64_t bytes = byte_size(p.out);
+  Value* offset = e.add(e.mul(m, p.out_m), e.mul(n, p.out_n));
+  e.store(p.out, acc, e.at(c0, e.mul(offset, bytes)), mask, p.out_n * bytes);
+}
+
+KBlock k_block(Emit& e, const GemmShape& s, Value* index) {
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i + 2 < s.spec.k.size(); ++i) sizes.push_back(s.spec.k[i].size);
+  sizes.push_back(s.mid_blocks);
+  sizes.push_back(s.inner_blocks);
+  KBlock k;
+  k.first = unravel(e, index, sizes);
+  Value*& mid = k.first[k.first.size() - 2];
+  Value*& inner = k.first.back();
+  auto extent = [&](Value*& at, int64_t block, int64_t size) -> Value* {
+    if (block == size) {
+      at = e.i64(0);
+      return e.i64(size);
+    }
+    at = e.mul(at, block);
+    return size % block == 0 ? e.i64(block) : e.min(e.i64(block), e.sub(e.i64(size), at));
+  };
+  k.mid = extent(mid, s.mid_block, s.k_mid());
+  k.inner = extent(inner, s.inner_block, s.k_inner());
+  return k;
+}
+
+Result<ContractionPlan> plan_gemm(const GemmSpec& spec, const Target& target, std::string_view name,
+                                  const ContractionHooks& hooks) {
+  TRY(check(spec, target));
+  return plan_of(shape_gemm(spec, target, hooked_by(hooks)), target, name);
+}
+
+Result<ContractionPlan> emit_gemm(llvm::Module& module, std::string_view name, const GemmSpec& spec,
+                                  const Target& target, const ContractionHooks& hooks) {
+  TRY(check(spec, target));
+  const GemmShape s = shape_gemm(spec, target, hooked_by(hooks));
+  ContractionPlan plan = plan_of(s, target, name);
+  Emit e(module, target, spec.acc);
+  const std::string n(name);
+  if (s.batches == 0) {
+    e.begin_kernel(n);
+    e.end_function();
+  } else if (s.form == GemmForm::kTiny) {
+    emit_gemm_tiny(e, s, hooks, n);
+  } else if (s.form == GemmForm::kDot) {
+    emit_gemm_dot(e, s, hooks, n);
+  } else {
+    emit_gemm_tiles(e, s, hooks, n);
+  }
+  if (s.parts > 1) emit_gemm_sum(e, s, hooks, n + ".sum");
+  return plan;
+}
+
+}  // namespace braze::codegen

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// shape_gemm: the choice of form, register tile, blocks and partition of a matrix product.
+#include "codegen/gemm_plan.h"
+
+#include <algorithm>
+#include <string>
+
+namespace braze::codegen {
+namespace {
+
+constexpr int64_t kInnerBlock = 384;        // K steps between additions to the sums
+constexpr int64_t kInnerBlockOneTile = 4096;
+constexpr double kItemCycles = 10e3;        // work an item should have at least
+constexpr double kGrainCycles = 20e3;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+// Drops k dimensions of size 1 and merges neighbours that one stride covers on both sides; not if
+// `keep`, as load hooks see the coordinates.
+std::vector<GemmContractedDim> merged_k(const std::vector<GemmContractedDim>& k, bool keep) {
+  std::vector<GemmContractedDim> out;
+  for (const GemmContractedDim& d : k) {
+    if (d.size == 0) return {{1, 0, 0}, {0, 1, 1}};
+  }
+  if (keep) out = k;  // padded below
+  for (const GemmContractedDim& d : k) {
+    if (d.size == 1 || keep) continue;
+    if (!out.empty() && out.back().lhs == d.size * d.lhs && out.back().rhs == d.size * d.rhs) {
+      out.back() = {out.back().size * d.size, d.lhs, d.rhs};
+    } else {
+      out.push_back(d);
+    }
+  }
+  while (out.size() < 2) out.insert(out.begin(), {1, 0, 0});
+  if (out.back().size == 1) out.back().lhs = out.back().rhs = 1;
+  return out;
+}
+
+// Cycles of one K step of a register tile: multiply-adds, loads, or the latency of one chain.
+double tile_cost(int64_t rows, int64_t vectors) {
+  const double fma = static_cast<double>(rows * vectors) / 2, loads = static_cast<double>(rows + vectors) / 2;
+  return std::max({fma, loads, 4.0}) + 0.1 * loads;
+}
+
+// Picks the register tile of least cost per K step over the whole output.
+void choose_tile(GemmShape& s, const Target& target) {
+  const int64_t m = s.spec.m, vectors = ceil_div(s.spec.n, s.w);
+  double best = 0;
+  for (int rows = 1; rows <= 28 && rows <= m; ++rows) {
+    const int most = tile_vectors(rows, target);
+    if (most == 0) break;
+    const int64_t tiles = ceil_div(m, rows), even = ceil_div(m, tiles);
+    const int64_t shorter = even * tiles - m;
+    // Narrow panels cost passes over the left side: try the widest and the one below.
+    for (int nv = most; nv >= 1 && nv >= most - 1; --nv) {
+      const int64_t v = std::min<int64_t>(nv, vectors);
+      const int64_t full = vectors / v, rest = vectors % v;
+      auto row_cost = [&](int64_t r) {
+        return static_cast<double>(full) * tile_cost(r, v) + (rest ? tile_cost(r, rest) : 0);
+      };
+      const double cost = static_cast<double>(tiles - shorter) * row_cost(even) +
+                          (shorter ? static_cast<double>(shorter) * row_cost(even - 1) : 0);
+      if (best == 0 || cost < best * 0.999) {
+        best = cost;
+        s.mr = static_cast<int>(even);
+        s.nv = static_cast<int>(v);
+        s.row_tiles = tiles;
+        s.short_tiles = shorter;
+      }
+    }
+  }
+  s.panels = ceil_div(vectors, s.nv);
+  s.last_nv = static_cast<int>(vectors - (s.panels - 1) * s.nv);
+  s.last_lanes = static_cast<int>(s.spec.n - (vectors - 1) * s.w);
+}
+
+// kc: how many K steps one block may hold.
+void choose_k_blocks(GemmShape& s, int64_t kc) {
+  const int64_t inner = std::max<int64_t>(s.k_inner(), 1), mid = s.k_mid();
+  s.inner_blocks = ceil_div(inner, kc);
+  s.inner_block = std::min(inner, round_up(ceil_div(inner, s.inner_blocks), s.w));
+  if (s.inner_blocks == 1) {
+    s.mid_blocks = ceil_div(mid, std::max<int64_t>(1, kc / inner));
+    s.mid_block = ceil_div(mid, s.mid_blocks);
+  }
+  s.mid_blocks = ceil_div(mid, s.mid_block);
+  s.inner_blocks = ceil_div(inner, s.inner_block);
+  s.k_blocks = s.mid_blocks * s.inner_blocks;
+  for (size_t i = 0; i + 2 < s.spec.k.size(); ++i) s.k_blocks *= s.spec.k[i].size;
+}
+
+// Splits K into parts when the output alone has too few tiles to share between threads.
+void choose_parts(GemmShape& s, double cycles) {
+  const int64_t tiles = s.batches * s.row_tiles * s.panels;
+  if (tiles >= 32 || cycles < 2e5 || s.k_blocks < 4) return;
+  const int64_t parts = std::min<int64_t>({32, s.k_blocks / 2, ceil_div(64, tiles)});
+  s.blocks_per_part = ceil_div(s.k_blocks, parts);
+  s.parts = ceil_div(s.k_blocks, s.blocks_per_part);
+}
+
+bool is_dot_form(const GemmSpec& spec, const Target& target, int w) {
+  const bool k_single = spec.k.size() == 2 && spec.k[0].size == 1;
+  const int64_t most = vector_registers(target) == 32 ? 6 : 4;
+  return k_single && spec.k[1].size >= w && spec.k[1].lhs == 1 && spec.k[1].rhs == 1 && spec.m <= most &&
+         (spec.rhs_n != 1 || spec.n == 1);
+}
+
+void choose_packing(GemmShape& s, GemmHooked hooked) {
+  const GemmSpec& p = s.spec;
+  const GemmContractedDim& inner = p.k.back();
+  const int64_t b_stride = std::abs(inner.rhs) * byte_size(p.rhs);
+  s.pack_b = hooked.rhs || (p.rhs != p.acc && s.row_tiles > 1) || (p.rhs_n != 1 && p.n > 1) ||
+             (p.m >= 48 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
+  s.mask_b = !s.pack_b;
+  const bool strided = inner.lhs != 1 && inner.size > 1;
+  s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && p.m > 1)));
+  s.a_interleaved = p.lhs_m == 1 && strided && p.m > 1;
+}
+
+void choose_sums(GemmShape& s, GemmHooked hooked) {
+  using Sums = GemmShape::Sums;
+  const bool one_block = s.parts > 1 ? s.blocks_per_part == 1 : s.k_blocks == 1;
+  const bool plain = s.parts > 1 || (s.spec.out == s.spec.acc && (s.spec.out_n == 1 || s.spec.n == 1));
+  const bool out_hook = hooked.out && s.parts == 1;
+  if (one_block) {
+    s.sums = plain && !out_hook ? Sums::kDirect : Sums::kScratch;
+  } else {
+    s.sums = plain && (!out_hook || s.spec.out_private) ? Sums::kOut : Sums::kScratch;
+  }
+}
+
+void choose_blocks(GemmShape& s, const Target& target) {
+  const int64_t bytes = byte_size(s.spec.acc), panel = s.nv * s.w;
+  const int64_t kc = s.mid_block * s.inner_block;
+  const double per_cycle = flops_per_cycle(target, s.spec.acc);
+  const double column_cycles = 2.0 * static_cast<double>(s.mr * s.k_total()) / per_cycle;  // one row tile
+  int64_t cols = std::max(target.l2_bytes / 2 / bytes / std::max<int64_t>(kc, 64), panel);
+  if (s.row_tiles == 1 && column_cycles > 0) {
+    cols = std::min(cols, static_cast<int64_t>(kItemCycles / column_cycles));
+  }
+  s.block_panels = std::clamp<int64_t>(cols / panel, 1, s.panels);
+  s.col_blocks = ceil_div(s.panels, s.block_panels);
+  s.block_panels = ceil_div(s.panels, s.col_blocks);
+  s.col_blocks = ceil_div(s.panels, s.block_panels);
+  s.c_row = s.block_panels * panel;
+  const double tile_cycles = column_cycles * static_cast<double>(s.c_row);
+  s.group_tiles = std::clamp<int64_t>(static_cast<int64_t>(kItemCycles / std::max(tile_cycles, 1.0)), 1, s.row_tiles);
+  int64_t c_tiles = 0;  // row tiles whose sums are in the scratch
+  if (s.sums == GemmShape::Sums::kScratch) {
+    const bool one_block = s.k_blocks == 1;
+    const int64_t fit = std::max<int64_t>(1, target.l2_bytes / 2 / (s.mr * s.c_row * bytes));
+    if (!one_block) s.group_tiles = std::min(s.group_tiles, fit);
+    c_tiles = one_block ? 1 : fit / s.group_tiles * s.group_tiles;
+    if (!one_block) s.max_groups = c_tiles / s.group_tiles;
+    c_tiles = std::min(c_tiles, s.row_tiles);
+  }
+  s.row_groups = ceil_div(s.row_tiles, s.group_tiles);
+  if (s.max_groups == 0) s.max_groups = s.row_groups;
+  s.a_row = round_up(kc, s.w) + s.w;
+  s.b_rows = round_up(s.inner_block, s.w) + (s.mid_block - 1) * s.inner_block;
+  s.c_bytes = round_up(c_tiles * s.mr * s.c_row * bytes, 64);
+  if (s.pack_b) s.b_bytes = round_up(s.b_rows * s.c_row * bytes, 64);
+  if (s.pack_a) {
+    const int64_t elements = s.a_interleaved ? kc * s.mr + s.w : s.mr * s.a_row;
+    s.a_bytes = round_up(elements * bytes, 64);
+  }
+}
+
+// The dot form walks n in groups of w columns; one item is a few of them.
+void shape_dot(GemmShape& s, const Target& target) {
+  const GemmSpec& p = s.spec;
+  s.form = GemmForm::kDot;
+  s.mr = static_cast<int>(p.m);
+  s.row_tiles = 1;
+  s.panels = ceil_div(p.n, s.w);
+  s.nv = s.last_nv = 1;
+  s.last_lanes = static_cast<int>(p.n - (s.panels - 1) * s.w);
+  choose_k_blocks(s, kInnerBlockOneTile);
+  const double cycles = 2.0 * static_cast<double>(p.m * s.k_inner()) * s.w / flops_per_cycle(target, p.acc);
+  choose_parts(s, cycles * static_cast<double>(s.panels * s.batches));
+  s.group_tiles = 1;
+  s.row_groups = 1;
+  s.block_panels = std::clamp<int64_t>(static_cast<int64_t>(kItemCycles / 2 / std::max(cycles, 1.0)), 1, s.panels);
+  s.col_blocks = ceil_div(s.panels, s.block_panels);
+  s.c_row = s.w;
+  s.c_bytes = round_up(p.m * s.w * byte_size(p.acc), 64);
+}
+
+}  // namespace
+
+int64_t GemmShape::k_total() const {
+  int64_t n = 1;
+  for (const GemmContractedDim& d : spec.k) n *= d.size;
+  return n;
+}
+
+int vector_registers(const Target& target) { return target.avx512 ? 32 : 16; }
+
+int tile_vectors(int rows, const Target& target) {
+  // Accumulators, one row of b and a broadcast must fit, with a register left over; without fused
+  // multiply-add a product takes one more. A single row folds its loads of b into the arithmetic.
+  const int usable = vector_registers(target) - 1 - (target.fma && target.vector_bits > 128 ? 0 : 1);
+  if (rows == 1) return vector_registers(target) / 2;
+  return (usable - 1) / (rows + 1);
+}
+
+double flops_per_cycle(const Target& target, Dtype acc) {
+  return 4.0 * target.lanes(byte_size(acc));
+}
+
+GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hooked) {
+  GemmShape s;
+  s.spec = spec;
+  s.spec.k = merged_k(spec.k, hooked.lhs || hooked.rhs);
+  s.k_given = spec.k.size();
+  s.w = target.lanes(byte_size(spec.acc));
+  for (const GemmBatchDim& d : spec.batch) s.batches *= d.size;
+  if (spec.n == 1) s.spec.rhs_n = s.spec.out_n = 1;
+  if (spec.m == 1) s.spec.lhs_m = 0;
+  const GemmSpec& p = s.spec;
+  if (s.batches == 0 || p.m == 0 || p.n == 0) {
+    s.batches = 0;
+    return s;
+  }
+  const bool ints = !is_float(p.acc);
+  if (p.m <= 8 && p.n <= std::min(8, s.w) && s.k_total() <= 8 && !ints) {
+    s.form = GemmForm::kTiny;
+    s.row_groups = s.col_blocks = 1;
+    return s;
+  }
+  if (is_dot_form(p, target, s.w)) {
+    shape_dot(s, target);
+  } else {
+    choose_tile(s, target);
+    choose_k_blocks(s, s.row_tiles == 1 ? kInnerBlockOneTile : kInnerBlock * 4 / byte_size(p.acc));
+    const double flops = 2.0 * static_cast<double>(s.batches * p.m * s.k_total()) * static_cast<double>(p.n);
+    choose_parts(s, flops / flops_per_cycle(target, p.acc));
+    choose_packing(s, hooked);
+    choose_sums(s, hooked);
+    choose_blocks(s, target);
+  }
+  s.work_row = round_up(p.n, s.w);
+  return s;
+}
+
+ContractionPlan plan_of(const GemmShape& s, const Target& target, std::string_view name) {
+  ContractionPlan plan;
+  const double outputs = static_cast<double>(s.batches * s.spec.m) * static_cast<double>(s.spec.n);
+  auto phase = [&](std::string function, int64_t items, double flops) {
+    const double cycles = flops / flops_per_cycle(target, s.spec.acc) / static_cast<double>(std::max<int64_t>(items, 1));
+    const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(kGrainCycles / std::max(cycles, 1.0)));
+    plan.phases.push_back({std::move(function), items, std::min(grain, std::max<int64_t>(items, 1)), flops});
+  };
+  phase(std::string(name), s.batches == 0 ? 0 : s.items(), 2 * outputs * static_cast<double>(s.k_total()));
+  plan.scratch_bytes = s.a_bytes + s.b_bytes + s.c_bytes;
+  if (s.parts > 1) {
+    phase(std::string(name) + ".sum", s.batches * s.spec.m, outputs * static_cast<double>(s.parts));
+    plan.workspace_bytes = s.parts * s.batches * s.spec.m * s.work_row * byte_size(s.spec.acc);
+  }
+  return plan;
+}
+
+}  // namespace braze::codegen

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a GemmSpec is computed: register tile, blocks, packing, work items. Chosen from the sizes and
+// the target alone, so that plan_gemm and emit_gemm agree and results do not depend on threads.
+//
+// Work items are (batch, column block, group of row tiles), the row group fastest; consecutive items of
+// one column block share their packed right side. Row tiles have `mr` rows, the last `short_tiles` of
+// them mr - 1; a column block is `block_panels` panels of nv vectors, the last panel of all may be
+// narrower. K is walked in blocks; the sums of a block are added to those of the blocks before.
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/gemm.h"
+
+namespace braze::codegen {
+
+enum class GemmForm : uint8_t {
+  kTiles,  // register tiles, the lanes along n
+  kDot,    // few rows and a right side contiguous along k: the lanes along k, then summed
+  kTiny,   // every dimension below 8: unrolled, one item per batch element
+};
+
+struct GemmShape {
+  GemmSpec spec;  // with k merged into at least two dimensions (padded by sizes of 1)
+  size_t k_given = 2;  // how many of k, from the innermost, load hooks are told
+  GemmForm form = GemmForm::kTiles;
+  int w = 1;             // lanes
+  int64_t batches = 1;
+  // Register tiles.
+  int mr = 1, nv = 1;
+  int64_t row_tiles = 0, short_tiles = 0;
+  int64_t panels = 0;    // of nv vectors; the last has last_nv, of which the last has last_lanes
+  int last_nv = 1, last_lanes = 0;
+  // Column blocks and row groups.
+  int64_t block_panels = 1, col_blocks = 1, group_tiles = 1, row_groups = 1;
+  int64_t max_groups = 0;  // most groups processed together
+  // K blocks: all outer dimensions one at a time, the middle in blocks, the innermost in blocks.
+  int64_t mid_block = 1, mid_blocks = 1, inner_block = 1, inner_blocks = 1, k_blocks = 1;
+  // Parts of the K blocks summed apart into the workspace; 1: none.
+  int64_t parts = 1, blocks_per_part = 1;
+  bool pack_a = false, pack_b = false;
+  bool a_interleaved = false;  // packed a is [k][rows]; otherwise [row][k]
+  bool mask_b = false;         // loads of b are masked in the last panel
+  enum class Sums : uint8_t { kDirect, kOut, kScratch } sums = Sums::kDirect;
+  // Byte sizes of the scratch areas, in this order: packed a, packed b, sums.
+  int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;
+  int64_t a_row = 0;        // elements between rows of a packed, not interleaved a
+  int64_t b_rows = 0;       // rows of a packed b panel, padding included
+  int64_t c_row = 0;        // elements between rows of sums
+  int64_t work_row = 0;     // elements between rows of a part in the workspace
+
+  int64_t k_mid() const { return spec.k[spec.k.size() - 2].size; }
+  int64_t k_inner() const { return spec.k.back().size; }
+  int64_t k_total() const;
+  int64_t items() const { return parts * batches * col_blocks * row_groups; }
+};
+
+// `hooked`: which of the operands are loaded, and the output stored, by hooks.
+struct GemmHooked {
+  bool lhs = false, rhs = false, out = false;
+};
+GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hooked);
+ContractionPlan plan_of(const GemmShape& shape, const Target& target, std::string_view name);
+
+// The largest number of column vectors of a register tile of `rows` rows.
+int tile_vectors(int rows, const Target& target);
+int vector_registers(const Target& target);
+// 2 * multiply-adds per cycle, about.
+double flops_per_cycle(const Target& target, Dtype acc);
+
+}  // namespace braze::codegen
