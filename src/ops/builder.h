@@ -55,6 +55,8 @@ class Builder {
   Computation* combiner(Op o, Dtype t);
 
  private:
+  Instr* add_inferred(Op op, const Shape* shape, absl::Span<Instr* const> operands, Attrs attrs,
+                      absl::Span<Computation* const> calls, std::string_view name);
   Instr* fail(Status s, const Shape& shape);
   Computation* comp_;
   Status status_;

@@ -37,6 +37,9 @@ struct InferContext {
   absl::Span<const Shape* const> operands;
   const Attrs& attrs;
   absl::Span<Computation* const> calls;
+  // The result shape the input states, for ops whose shape does not follow from operands and
+  // attributes (reshape, convert, iota …); nullptr: none stated. Others ignore it.
+  const Shape* proposed = nullptr;
   const Shape& operand(size_t i) const { return *operands[i]; }
   template <typename A>
   const A& as() const { return std::get<A>(attrs); }
@@ -99,6 +102,16 @@ struct OpDef {
 
 const OpDef& def(Op op);
 inline const OpDef& def(const Instr& i) { return def(i.op); }
+
+// Name for messages: StableHLO's where there is one ("broadcast_in_dim"), else HLO's.
+std::string_view message_name(Op op);
+
+// The row's infer behind the checks that hold for every op: the row exists, number of operands,
+// alternative of attrs, sizes that fit 2^62 bytes, agreement with `proposed`. Where `proposed`
+// agrees (unknown dims of the inferred shape agree with any) it is the result, so that layouts and
+// bounds the input states are kept. The verifier of instructions as well as the builder's road.
+Result<Shape> infer_shape(Op op, absl::Span<const Shape* const> operands, const Attrs& attrs,
+                          absl::Span<Computation* const> calls, const Shape* proposed = nullptr);
 
 // Rows by family; op_table.cc assembles them and checks at start-up of the tests that each opcode has
 // exactly one row.
