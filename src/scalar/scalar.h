@@ -4,8 +4,10 @@
 // Nodes are hash-consed in a Graph: building the same expression twice gives the same id, so common
 // subexpressions are free. Constructors fold constants and apply the cheap laws of simplify.cc, all
 // exact for IEEE inputs. A node has one element type (Dtype); integer signedness is the type's.
-// 16-bit and smaller floats exist only as loads, stores and casts: arithmetic is done in f32 and cast
-// back after every op by `rounded`. Complex numbers are pairs of nodes (struct Value).
+// 16-bit and smaller floats exist only as loads, stores, selects and casts: arithmetic is done in f32
+// and cast back after every op (make does so itself if asked for narrow arithmetic). A kCast node is
+// between integers, from integers to f32/f64 and back, f32 ↔ f64 or f32 ↔ f16/bf16; make builds other
+// casts from these and integer operations. Complex numbers are pairs of nodes (struct Value).
 //
 // Semantics are HLO's: integer arithmetic wraps; x/0 = -1 (all ones), x%0 = x, INT_MIN/-1 = INT_MIN,
 // INT_MIN%-1 = 0; shifts by ≥ width give 0 (arithmetic right: the sign); min/max propagate NaN and
@@ -23,7 +25,7 @@
 namespace braze::scalar {
 
 enum class Op : uint8_t {
-  kConst,   // imm: the bits (integers sign-extended; floats as f64 bits rounded to the type)
+  kConst,   // imm: the value (u64: its bits); floats: f64 bits of the value, rounded to the type
   kVar,     // imm: variable id (a loop index, an accumulator or a combiner's parameter)
   kLoad,    // imm: buffer id; args[0]: element offset (index type); args[1]: condition (pred) or none:
             // where it is false the value is unspecified and memory is not touched
@@ -34,7 +36,8 @@ enum class Op : uint8_t {
   kFma,     // a*b + c in one rounding (floats)
   // Floats
   kSqrt, kFloor, kCeil, kRoundEven, kTrunc, kCopySign,
-  kLdexp,   // args[0] float · 2^args[1], args[1] is s32 / s64 of the same width; full range, exact
+  kLdexp,   // args[0] float · 2^args[1], in one rounding, over the full range. args[1] is s32 / s64 of
+            // the same width, or of args[0]'s type, integral or NaN (then the result is NaN)
   // Bits
   kPopcnt, kClz,
   // Comparisons: result kPred. Floats: ordered (false on NaN), but kNe is true on NaN.
@@ -120,19 +123,34 @@ class Graph {
   // returns false when it is not known to be. 0: s does not depend on var.
   bool stride_in(Scalar s, int64_t var, int64_t* stride) const;
   bool depends_on(Scalar s, int64_t var) const;
+  bool has_loads(Scalar s) const { return facts_[s.id].loads; }
+  // An expression of variables made by index_var and constants only.
+  bool is_index(Scalar s) const { return facts_[s.id].index; }
   // s with variables replaced: var ids[i] → values[i]. Re-simplifies.
   Scalar substitute(Scalar s, absl::Span<const int64_t> ids, absl::Span<const Scalar> values);
+  // The node itself, with no simplification: for the laws, which know there is nothing to simplify.
+  Scalar intern(const Node& n);
 
  private:
-  Scalar intern(const Node& n);
+  struct Facts {
+    Range range;        // of integer nodes
+    uint64_t vars = 0;  // bit i: depends on the i-th variable of var_bits_; bit 63: on later ones
+    bool loads = false;
+    bool index = false;
+  };
+  Scalar simplify(Op op, Dtype t, Scalar a, Scalar b, Scalar c);
+  Facts facts_of(const Node& n) const;
+  uint64_t var_bit(int64_t id);
   std::vector<Node> nodes_;
-  std::vector<Range> ranges_;  // of integer nodes
+  std::vector<Facts> facts_;
   absl::flat_hash_map<Node, int32_t> index_;
+  absl::flat_hash_map<int64_t, int> var_bits_;
+  int depth_ = 0;  // of make within laws
 };
 
-// Interprets node `s`: floats are computed in their own type, results as bits in an int64 / double.
+// A node's value. Floats are computed in their own type.
 struct Cell {
-  int64_t i = 0;   // integers, pred
+  int64_t i = 0;   // integers (u64: its bits), pred
   double f = 0;    // floats, exactly representable in the node's type
 };
 struct EvalEnv {
@@ -141,6 +159,20 @@ struct EvalEnv {
   virtual Cell load(int64_t buffer, Dtype t, int64_t offset) = 0;
 };
 Cell evaluate(const Graph& g, Scalar s, EvalEnv& env);
+
+// Evaluates the same roots many times.
+class Interpreter {
+ public:
+  Interpreter(const Graph& g, absl::Span<const Scalar> roots);
+  void run(EvalEnv& env);
+  Cell operator[](Scalar s) const { return cells_[slot_.at(s.id)]; }
+
+ private:
+  const Graph& g_;
+  std::vector<int32_t> order_;  // the nodes needed, arguments first
+  absl::flat_hash_map<int32_t, int32_t> slot_;
+  std::vector<Cell> cells_;
+};
 
 // "(f32 add %0 (load b1 ...))": a readable form for kernels' printing.
 std::string to_string(const Graph& g, Scalar s);
