@@ -13,6 +13,7 @@ namespace braze {
 struct EvalOptions {
   World* world = nullptr;
   int64_t max_steps = 0;  // > 0: give up (ResourceExhausted) after so many instruction evaluations
+  int64_t max_bytes = int64_t{8} << 30;  // of live values; more: ResourceExhausted
 };
 
 // Values of the entry's parameters in order → value of its root.
