@@ -32,14 +32,23 @@ llvm::Function* Emit::begin_internal(std::string_view name, llvm::ArrayRef<Type*
   return f;
 }
 
+void Emit::mark_glue(llvm::Function* f) {
+  f->addFnAttr(llvm::Attribute::OptimizeNone);
+  f->addFnAttr(llvm::Attribute::NoInline);
+}
+
 void Emit::end_function() { b.CreateRetVoid(); }
 
 Type* Emit::memory_type(Dtype t) {
   switch (t) {
-    case Dtype::kF64: return b.getDoubleTy();
-    case Dtype::kF32: return b.getFloatTy();
-    case Dtype::kF16: return b.getHalfTy();
-    default: return b.getIntNTy(static_cast<unsigned>(byte_size(t) * 8));  // bf16 too: as its bits
+    case Dtype::kF64:
+      return b.getDoubleTy();
+    case Dtype::kF32:
+      return b.getFloatTy();
+    case Dtype::kF16:
+      return b.getHalfTy();
+    default:
+      return b.getIntNTy(static_cast<unsigned>(byte_size(t) * 8));  // bf16 too: as its bits
   }
 }
 
@@ -47,11 +56,30 @@ Type* Emit::vector(Type* t, int lanes) {
   return llvm::FixedVectorType::get(t, static_cast<unsigned>(lanes));
 }
 
-Value* Emit::add(Value* x, Value* y) { return b.CreateAdd(x, y); }
-Value* Emit::mul(Value* x, int64_t c) { return c == 1 ? x : b.CreateMul(x, i64(c)); }
+Value* Emit::add(Value* x, Value* y) {
+  auto zero = [](Value* v) {
+    auto* c = llvm::dyn_cast<llvm::ConstantInt>(v);
+    return c && c->isZero();
+  };
+  return zero(y) ? x : zero(x) ? y : b.CreateAdd(x, y);
+}
+Value* Emit::mul(Value* x, int64_t c) {
+  // (x * constant) * c in one multiplication.
+  if (auto* m = llvm::dyn_cast<llvm::BinaryOperator>(x);
+      m && m->getOpcode() == llvm::Instruction::Mul) {
+    if (auto* k = llvm::dyn_cast<llvm::ConstantInt>(m->getOperand(1))) {
+      return mul(m->getOperand(0), k->getSExtValue() * c);
+    }
+  }
+  return c == 1 ? x : c == 0 ? i64(0) : b.CreateMul(x, i64(c));
+}
 Value* Emit::div(Value* x, int64_t c) { return c == 1 ? x : b.CreateUDiv(x, i64(c)); }
 Value* Emit::rem(Value* x, int64_t c) { return c == 1 ? i64(0) : b.CreateURem(x, i64(c)); }
 Value* Emit::min(Value* x, Value* y) { return b.CreateSelect(b.CreateICmpSLT(x, y), x, y); }
+
+Value* Emit::select(Value* cond, int64_t yes, int64_t no) {
+  return yes == no ? i64(yes) : b.CreateSelect(cond, i64(yes), i64(no));
+}
 
 Value* Emit::at(Value* p, Value* bytes) {
   if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(bytes); c && c->isZero()) return p;
@@ -187,7 +215,8 @@ Value* Emit::load_raw(Dtype t, Value* p, int lanes, Value* mask, int64_t stride_
     return b.CreateMaskedLoad(type, p, align, mask, llvm::Constant::getNullValue(type));
   }
   std::vector<llvm::Constant*> offsets;
-  for (int i = 0; i < lanes; ++i) offsets.push_back(b.getInt64(static_cast<uint64_t>(i * stride_bytes)));
+  for (int i = 0; i < lanes; ++i)
+    offsets.push_back(b.getInt64(static_cast<uint64_t>(i * stride_bytes)));
   Value* ptrs = b.CreateGEP(b.getInt8Ty(), p, llvm::ConstantVector::get(offsets));
   if (!mask) mask = mask_const(lanes, lanes);
   return b.CreateMaskedGather(type, ptrs, align, mask, llvm::Constant::getNullValue(type));
@@ -225,7 +254,8 @@ Value* Emit::convert_in(Dtype t, Value* v) {
 }
 
 Value* Emit::f32_to_bf16(Value* v) {
-  const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
+  const auto lanes =
+      static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
   Type* i32 = vector(b.getInt32Ty(), lanes);
   auto splat = [&](uint32_t x) { return llvm::ConstantInt::get(i32, x); };
   Value* bits = b.CreateBitCast(v, i32);
@@ -238,7 +268,8 @@ Value* Emit::f32_to_bf16(Value* v) {
 }
 
 Value* Emit::convert_out(Dtype t, Value* v) {
-  const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
+  const auto lanes =
+      static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
   Type* to = vector(memory_type(t), lanes);
   if (v->getType() == to) return v;
   if (v->getType()->getScalarType()->isBFloatTy()) return b.CreateBitCast(v, to);
@@ -254,7 +285,8 @@ Value* Emit::convert_out(Dtype t, Value* v) {
 
 void Emit::store(Dtype t, Value* v, Value* p, Value* mask, int64_t stride_bytes) {
   v = convert_out(t, v);
-  const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
+  const auto lanes =
+      static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
   const llvm::Align align(static_cast<uint64_t>(byte_size(t)));
   if (stride_bytes == byte_size(t)) {
     if (mask) {
@@ -265,7 +297,8 @@ void Emit::store(Dtype t, Value* v, Value* p, Value* mask, int64_t stride_bytes)
     return;
   }
   std::vector<llvm::Constant*> offsets;
-  for (int i = 0; i < lanes; ++i) offsets.push_back(b.getInt64(static_cast<uint64_t>(i * stride_bytes)));
+  for (int i = 0; i < lanes; ++i)
+    offsets.push_back(b.getInt64(static_cast<uint64_t>(i * stride_bytes)));
   Value* ptrs = b.CreateGEP(b.getInt8Ty(), p, llvm::ConstantVector::get(offsets));
   b.CreateMaskedScatter(v, ptrs, align, mask ? mask : mask_const(lanes, lanes));
 }
@@ -297,25 +330,52 @@ Value* Emit::sum_lanes(Value* v) {
   return b.CreateExtractElement(v, uint64_t{0});
 }
 
-void Emit::transpose(Values& rows) {
-  // Exchange the halves of pairs of rows at distance d, in blocks of d lanes, d = 1, 2, 4...: with the
-  // stages below a 128-bit lane first (unpack instructions), then across lanes.
-  const int n = static_cast<int>(rows.size());
-  for (int d = 1; d < n; d *= 2) {
+void Emit::transpose_in_lanes(Values& v) {
+  // Butterflies of unpack instructions: each stage interleaves blocks of `d` elements of two
+  // vectors.
+  const int q = static_cast<int>(v.size());
+  for (int d = 1; d < q; d *= 2) {
+    Values next(v.size());
     llvm::SmallVector<int, 32> lo, hi;
-    for (int i = 0; i < n; ++i) {
-      const bool second = (i / d) % 2 != 0;
-      lo.push_back(second ? n + i - d : i);
-      hi.push_back(second ? n + i : i + d);
+    const auto n =
+        static_cast<int>(llvm::cast<llvm::FixedVectorType>(v[0]->getType())->getNumElements());
+    for (int lane = 0; lane < n; lane += q) {
+      for (int i = 0; i < q; ++i) {
+        const int block = i / d / 2, from = (i / d) % 2 * n + lane + i % d;
+        lo.push_back(from + block * d);
+        hi.push_back(from + block * d + q / 2);
+      }
     }
-    for (int i = 0; i < n; ++i) {
+    // Vector i pairs with i + d; the results go to where the next stage pairs them.
+    for (int i = 0; i < q; ++i) {
       if ((i / d) % 2 != 0) continue;
-      Value* x = rows[static_cast<size_t>(i)];
-      Value* y = rows[static_cast<size_t>(i + d)];
-      rows[static_cast<size_t>(i)] = b.CreateShuffleVector(x, y, lo);
-      rows[static_cast<size_t>(i + d)] = b.CreateShuffleVector(x, y, hi);
+      const auto a = static_cast<size_t>(i), c = static_cast<size_t>(i + d);
+      next[a] = b.CreateShuffleVector(v[a], v[c], lo);
+      next[c] = b.CreateShuffleVector(v[a], v[c], hi);
     }
+    v = std::move(next);
   }
+  // With four elements the stages leave columns 0, 2, 1, 3.
+  if (q == 4) std::swap(v[1], v[2]);
+}
+
+Value* Emit::concat(Values parts) {
+  while (parts.size() > 1) {
+    const auto n =
+        static_cast<int>(llvm::cast<llvm::FixedVectorType>(parts[0]->getType())->getNumElements());
+    llvm::SmallVector<int, 64> all;
+    for (int i = 0; i < 2 * n; ++i) all.push_back(i);
+    Values next;
+    for (size_t i = 0; i < parts.size(); i += 2)
+      next.push_back(b.CreateShuffleVector(parts[i], parts[i + 1], all));
+    parts = std::move(next);
+  }
+  return parts[0];
+}
+
+void Emit::prefetch(Value* p) {
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {ptr_type()},
+                    {p, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
 }
 
 Values unravel(Emit& e, Value* linear, const std::vector<int64_t>& sizes) {

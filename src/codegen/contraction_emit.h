@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An IRBuilder with what the contraction generators say often: counted loops, typed vector loads and
-// stores with conversion to and from the accumulator type, multiply-add. Internal to codegen.
+// An IRBuilder with what the contraction generators say often: counted loops, typed vector loads
+// and stores with conversion to and from the accumulator type, multiply-add. Internal to codegen.
 //
-// Addresses are byte offsets from i8 pointers; indices are i64. Loops are emitted in their final SSA
-// form (no allocas): no pass needs to run before instruction selection.
+// Addresses are byte offsets from i8 pointers; indices are i64. Loops are emitted in their final
+// SSA form (no allocas): no pass needs to run before instruction selection.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,19 @@ class Emit {
   const Dtype acc;
   const int w;  // lanes of a vector of accumulators
 
-  // A function `void(ptr buffers, i64 begin, i64 end, ptr scratch)`; the builder is put in its entry.
+  // A function `void(ptr buffers, i64 begin, i64 end, ptr scratch)`; the builder is put in its
+  // entry.
   llvm::Function* begin_kernel(std::string_view name);
   // An internal function with the given parameter types; the builder is put in its entry.
   llvm::Function* begin_internal(std::string_view name, llvm::ArrayRef<llvm::Type*> params);
   void end_function();
+  // For a function that mostly calls others: compiled fast rather than well.
+  void mark_glue(llvm::Function* f);
   Value* arg(unsigned i) { return b.GetInsertBlock()->getParent()->getArg(i); }
 
   llvm::Type* i64_type() { return b.getInt64Ty(); }
   llvm::Type* ptr_type() { return b.getPtrTy(); }
-  llvm::Type* memory_type(Dtype t);            // of one element in memory
+  llvm::Type* memory_type(Dtype t);  // of one element in memory
   llvm::Type* acc_vector() { return vector(memory_type(acc), w); }
   static llvm::Type* vector(llvm::Type* t, int lanes);
 
@@ -53,6 +56,7 @@ class Emit {
   Value* div(Value* x, int64_t c);  // unsigned
   Value* rem(Value* x, int64_t c);
   Value* min(Value* x, Value* y);
+  Value* select(Value* cond, int64_t yes, int64_t no);
   // p + bytes
   Value* at(Value* p, Value* bytes);
   Value* at(Value* p, int64_t bytes) { return at(p, i64(bytes)); }
@@ -62,8 +66,8 @@ class Emit {
   void loop(Value* lo, Value* hi, absl::FunctionRef<void(Value*)> body) { loop(lo, hi, 1, body); }
   // while (i < hi) i = body(i).
   void loop_while(Value* lo, Value* hi, absl::FunctionRef<Value*(Value*)> body);
-  // As loop, carrying values: body maps (i, carried) to the next carried. Zero iterations are allowed
-  // unless `nonzero`.
+  // As loop, carrying values: body maps (i, carried) to the next carried. Zero iterations are
+  // allowed unless `nonzero`.
   Values loop_carry(Value* lo, Value* hi, int64_t step, Values init, bool nonzero,
                     absl::FunctionRef<Values(Value*, const Values&)> body);
   void if_then(Value* cond, absl::FunctionRef<void()> then);
@@ -80,8 +84,9 @@ class Emit {
   Value* load(Dtype t, Value* p, int lanes, Value* mask) {
     return load(t, p, lanes, mask, byte_size(t));
   }
+  void prefetch(Value* p);
   Value* load_broadcast(Dtype t, Value* p, int lanes);  // one element to all lanes
-  Value* convert_in(Dtype t, Value* v);    // memory type of t → accumulator type (scalar or vector)
+  Value* convert_in(Dtype t, Value* v);  // memory type of t → accumulator type (scalar or vector)
   // Stores v, of accumulator type or already of t's memory type.
   void store(Dtype t, Value* v, Value* p, Value* mask, int64_t stride_bytes);
   void store(Dtype t, Value* v, Value* p, Value* mask) { store(t, v, p, mask, byte_size(t)); }
@@ -90,12 +95,14 @@ class Emit {
   Value* load_acc(Value* p, Value* mask = nullptr) { return load(acc, p, w, mask); }
   void store_acc(Value* v, Value* p, Value* mask = nullptr) { store(acc, v, p, mask); }
   Value* zero_acc();
-  Value* madd(Value* x, Value* y, Value* c);   // x * y + c
+  Value* madd(Value* x, Value* y, Value* c);  // x * y + c
   Value* plus(Value* x, Value* y);
-  Value* sum_lanes(Value* v);                  // scalar, in a fixed order
+  Value* sum_lanes(Value* v);  // scalar, in a fixed order
 
-  // vec[i][j] → vec[j][i] of w vectors of w lanes.
-  void transpose(Values& rows);
+  // Within each 128-bit lane of as many vectors as it has elements: vec[i][j] → vec[j][i].
+  void transpose_in_lanes(Values& v);
+  // One vector of the lanes of several, a power of two of them.
+  Value* concat(Values parts);
 
  private:
   Value* f32_to_bf16(Value* v);

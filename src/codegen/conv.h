@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution kernels: ConvSpec → LLVM functions, with the caller's epilogue applied to each output
-// vector. All of HLO's convolution: any layout (a stride per role), any number of spatial dimensions,
-// window strides, padding (negative too), base and window dilation, window reversal, groups.
+// vector. All of HLO's convolution: any layout (a stride per role), any number of spatial
+// dimensions, window strides, padding (negative too), base and window dilation, window reversal,
+// groups.
 //
 //   out[n, o.., g, f] = epilogue(sum over w.., c of
-//       lhs[n, o*stride + w*window_dilation - pad_low (/ base_dilation, exact), g, c] * rhs[w.., g, c, f])
+//       lhs[n, o*stride + w*window_dilation - pad_low (/ base_dilation, exact), g, c] * rhs[w.., g,
+//       c, f])
 //
 // Lanes run along the output feature f. Epilogue coordinates are {n, o..., g*out_features + f}.
 #pragma once
@@ -28,7 +30,7 @@ namespace braze::codegen {
 struct ConvSpatial {
   int64_t in = 1, window = 1, out = 1;
   int64_t stride = 1, pad_low = 0, base_dilation = 1, window_dilation = 1;
-  bool reversed = false;                               // window_reversal
+  bool reversed = false;                                     // window_reversal
   int64_t in_stride = 0, window_stride = 0, out_stride = 0;  // element strides of lhs, rhs, out
 };
 
@@ -45,7 +47,7 @@ struct ConvSpec {
   int64_t out_batch = 0, out_feature = 1, out_group = 0;
   int lhs_buffer = 0, rhs_buffer = 1, out_buffer = 2, workspace_buffer = 3;
   int64_t lhs_offset = 0, rhs_offset = 0, out_offset = 0;  // elements, from the buffer's start
-  bool out_private = true;  // as in GemmSpec
+  bool out_private = true;                                 // as in GemmSpec
 };
 
 bool conv_supported(const ConvSpec& spec, const Target& target);

@@ -13,7 +13,8 @@ constexpr int64_t kMostDim = int64_t{1} << 40;
 
 Status check(const GemmSpec& spec, const Target& target) {
   if (!gemm_supported(spec, target)) {
-    return unimplemented("no GEMM kernel for ", name(spec.lhs), " x ", name(spec.rhs), " -> ", name(spec.acc));
+    return unimplemented("no GEMM kernel for ", name(spec.lhs), " x ", name(spec.rhs), " -> ",
+                         name(spec.acc));
   }
   auto bad = [](int64_t size) { return size < 0 || size > kMostDim; };
   bool wrong = bad(spec.m) || bad(spec.n);
@@ -31,13 +32,15 @@ bool loadable(Dtype t, Dtype acc, const Target& target) {
   if (t == acc) return true;
   if (t == Dtype::kF16 && !target.f16c && is_float(acc)) return false;
   if (is_float(acc)) {
-    return t == Dtype::kBF16 || t == Dtype::kF16 || (t == Dtype::kF32 && acc == Dtype::kF64) || is_int(t);
+    return t == Dtype::kBF16 || t == Dtype::kF16 || (t == Dtype::kF32 && acc == Dtype::kF64) ||
+           is_int(t);
   }
   return is_int(t) && byte_size(t) <= byte_size(acc);
 }
 
 bool storable(Dtype t, Dtype acc, const Target& target) {
-  if (t == acc || t == Dtype::kBF16 || t == Dtype::kF32 || t == Dtype::kF64) return is_float(acc) || !is_float(t) || t != Dtype::kBF16;
+  if (t == acc || t == Dtype::kBF16 || t == Dtype::kF32 || t == Dtype::kF64)
+    return is_float(acc) || !is_float(t) || t != Dtype::kBF16;
   if (t == Dtype::kF16) return target.f16c && is_float(acc);
   return is_int(t) && !is_float(acc);
 }
@@ -46,14 +49,20 @@ bool storable(Dtype t, Dtype acc, const Target& target) {
 
 bool gemm_supported(const GemmSpec& spec, const Target& target) {
   switch (spec.acc) {
-    case Dtype::kF32: case Dtype::kF64: case Dtype::kS32: case Dtype::kU32: case Dtype::kS64: case Dtype::kU64:
+    case Dtype::kF32:
+    case Dtype::kF64:
+    case Dtype::kS32:
+    case Dtype::kU32:
+    case Dtype::kS64:
+    case Dtype::kU64:
       break;
     default:
       return false;
   }
   auto wide = [](Dtype t) { return bit_size(t) >= 8 || !is_int(t); };
-  return wide(spec.lhs) && wide(spec.rhs) && wide(spec.out) && loadable(spec.lhs, spec.acc, target) &&
-         loadable(spec.rhs, spec.acc, target) && storable(spec.out, spec.acc, target);
+  return wide(spec.lhs) && wide(spec.rhs) && wide(spec.out) &&
+         loadable(spec.lhs, spec.acc, target) && loadable(spec.rhs, spec.acc, target) &&
+         storable(spec.out, spec.acc, target);
 }
 
 bool wants_swap(const GemmSpec& spec) {
@@ -74,8 +83,8 @@ GemmSpec swap_sides(const GemmSpec& spec) {
   return s;
 }
 
-void GemmFrame::enter() {
-  buffers = e.arg(0);
+void GemmFrame::enter(Value* kernel_buffers) {
+  buffers = kernel_buffers;
   auto pointer = [&](int i, int64_t offset, Dtype t) {
     Value* p = e.b.CreateAlignedLoad(e.ptr_type(), e.at(buffers, 8 * i), llvm::Align(8));
     return e.at(p, offset * byte_size(t));
@@ -129,7 +138,8 @@ Value* GemmFrame::load_lhs(Value* m, const Values& k, bool along_k, Value* mask,
     a.lane_axis = static_cast<int>(along_k ? a.index.size() - 1 : batch.size());
     return hooks.lhs(e.b, a);
   }
-  return e.load(p.lhs, lhs_at(m, k), lanes, mask, (along_k ? p.k.back().lhs : p.lhs_m) * byte_size(p.lhs));
+  return e.load(p.lhs, lhs_at(m, k), lanes, mask,
+                (along_k ? p.k.back().lhs : p.lhs_m) * byte_size(p.lhs));
 }
 
 Value* GemmFrame::load_rhs(const Values& k, Value* n, bool along_k, Value* mask, int lanes) {
@@ -141,7 +151,8 @@ Value* GemmFrame::load_rhs(const Values& k, Value* n, bool along_k, Value* mask,
     a.lane_axis = static_cast<int>(a.index.size()) - (along_k ? 2 : 1);
     return hooks.rhs(e.b, a);
   }
-  return e.load(p.rhs, rhs_at(k, n), lanes, mask, (along_k ? p.k.back().rhs : p.rhs_n) * byte_size(p.rhs));
+  return e.load(p.rhs, rhs_at(k, n), lanes, mask,
+                (along_k ? p.k.back().rhs : p.rhs_n) * byte_size(p.rhs));
 }
 
 void GemmFrame::finish(Value* acc, Value* m, Value* n, Value* mask) {

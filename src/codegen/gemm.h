@@ -5,9 +5,9 @@
 //   out[b, m, n] = epilogue(sum over k of lhs[b, m, k] * rhs[b, k, n])
 //
 // Lanes run along n. A product with n == 1, or whose output is contiguous along m, should be given
-// with the sides swapped (swap_sides), as the transposed product: `wants_swap` says so. It is correct
-// either way. Epilogue coordinates are {batch..., m, n}, lhs loads {batch..., m, k...}, rhs loads
-// {batch..., k..., n}.
+// with the sides swapped (swap_sides), as the transposed product: `wants_swap` says so. It is
+// correct either way. Epilogue coordinates are {batch..., m, n}, lhs loads {batch..., m, k...}, rhs
+// loads {batch..., k..., n}.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,9 @@ struct GemmSpec {
   Dtype lhs = Dtype::kF32, rhs = Dtype::kF32;
   Dtype acc = Dtype::kF32;  // f32, f64, s32, s64 (or the unsigned ones)
   Dtype out = Dtype::kF32;
-  std::vector<GemmBatchDim> batch;   // outermost first; further m dimensions may be given here
+  std::vector<GemmBatchDim> batch;  // outermost first; further m dimensions may be given here
   int64_t m = 1, n = 1;
-  std::vector<GemmContractedDim> k;  // outermost first; mergeable ones are merged
+  std::vector<GemmContractedDim> k;                    // outermost first; mergeable ones are merged
   int64_t lhs_m = 0, rhs_n = 0, out_m = 0, out_n = 1;  // strides
   int lhs_buffer = 0, rhs_buffer = 1, out_buffer = 2, workspace_buffer = 3;
   int64_t lhs_offset = 0, rhs_offset = 0, out_offset = 0;  // elements, from the buffer's start

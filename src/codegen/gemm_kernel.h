@@ -12,15 +12,16 @@ namespace braze::codegen {
 // What every form has: the spec, the operands and the hooks, within the function being emitted.
 class GemmFrame {
  public:
-  GemmFrame(Emit& e, const GemmShape& s, const ContractionHooks& hooks) : e(e), s(s), hooks(hooks) {}
+  GemmFrame(Emit& e, const GemmShape& s, const ContractionHooks& hooks)
+      : e(e), s(s), hooks(hooks) {}
 
   Emit& e;
   const GemmShape& s;
   const ContractionHooks& hooks;
   Value *buffers = nullptr, *lhs = nullptr, *rhs = nullptr, *out = nullptr, *work = nullptr;
 
-  // Loads the buffer pointers; the builder is in a kernel's entry.
-  void enter();
+  // Loads the buffer pointers; the builder is in the entry of a function.
+  void enter(Value* kernel_buffers);
   // Batch coordinates of the current item, and operand pointers moved there.
   Values batch;
   Value *a0 = nullptr, *b0 = nullptr, *c0 = nullptr;
@@ -36,11 +37,15 @@ class GemmFrame {
   void finish(Value* acc, Value* m, Value* n, Value* mask);
 };
 
-void emit_gemm_tiles(Emit& e, const GemmShape& s, const ContractionHooks& hooks, const std::string& name);
-void emit_gemm_dot(Emit& e, const GemmShape& s, const ContractionHooks& hooks, const std::string& name);
-void emit_gemm_tiny(Emit& e, const GemmShape& s, const ContractionHooks& hooks, const std::string& name);
+void emit_gemm_tiles(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                     const std::string& name);
+void emit_gemm_dot(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                   const std::string& name);
+void emit_gemm_tiny(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                    const std::string& name);
 // The phase that adds the parts in the workspace.
-void emit_gemm_sum(Emit& e, const GemmShape& s, const ContractionHooks& hooks, const std::string& name);
+void emit_gemm_sum(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                   const std::string& name);
 
 // A block of the k dimensions: coordinates of its first element and how many steps it has.
 struct KBlock {
@@ -49,11 +54,21 @@ struct KBlock {
 };
 KBlock k_block(Emit& e, const GemmShape& s, Value* index);
 
-// Packing (gemm_pack.cc).
-// Rows [m0, m0 + rows) of lhs: interleaved as [k][rows], or as rows of a_row elements.
-void emit_pack_a(GemmFrame& f, const KBlock& k, Value* m0, int rows, Value* to);
-// `panels` full panels from column n0, then the ragged last one if `ragged` (i1): each is b_rows rows
-// of nv vectors.
-void emit_pack_b(GemmFrame& f, const KBlock& k, Value* n0, Value* panels, Value* ragged, Value* to);
+// Row of tile t, and how many rows it has.
+Value* tile_row(Emit& e, const GemmShape& s, Value* t);
+Value* is_short_tile(Emit& e, const GemmShape& s, Value* t);
+
+// Packing (gemm_pack.cc), as internal functions.
+// Tiles [first, first + count) of lhs, a_tile elements each: [k][rows] if interleaved, or rows.
+llvm::Function* emit_pack_a(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                            const std::string& name);
+// Columns from `first`: `count` full panels, then the ragged last one if `ragged` (i1): each is
+// b_rows rows of nv vectors.
+llvm::Function* emit_pack_b(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                            const std::string& name);
+void call_pack_a(GemmFrame& f, llvm::Function* pack, const KBlock& k, Value* first, Value* count,
+                 Value* to);
+void call_pack_b(GemmFrame& f, llvm::Function* pack, const KBlock& k, Value* first, Value* count,
+                 Value* ragged, Value* to);
 
 }  // namespace braze::codegen

@@ -1,111 +1,257 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing of GEMM operands into scratch panels, converted to the accumulator type on the way.
+#include <algorithm>
+
 #include "codegen/gemm_kernel.h"
 
 namespace braze::codegen {
 namespace {
 
-// Calls body(k coordinates, linear row in the panel) for each mid step of the block, then for the
-// innermost dimension in steps of `step`; `left` is how many innermost steps remain.
-void each_k(GemmFrame& f, const KBlock& k, int64_t step,
-            absl::FunctionRef<void(const Values& at, Value* row, Value* left)> body) {
-  Emit& e = f.e;
-  const size_t last = k.first.size() - 1;
-  e.loop(e.i64(0), k.mid, 1, [&](Value* i) {
-    e.loop(e.i64(0), k.inner, step, [&](Value* j) {
-      Values at = k.first;
-      at[last - 1] = e.add(at[last - 1], i);
-      at[last] = e.add(at[last], j);
-      body(at, e.add(e.mul(i, f.s.k_inner()), j), e.sub(k.inner, j));
+constexpr int64_t kAhead = 8;  // k steps between a prefetch and its use
+
+// One packing function: its frame and block of k come as arguments.
+class Packer {
+ public:
+  Packer(Emit& e, const GemmShape& s, const ContractionHooks& hooks, bool left)
+      : e_(e),
+        s_(s),
+        f_(e, s, hooks),
+        left_(left),
+        hooked_(left ? hooks.lhs != nullptr : hooks.rhs != nullptr),
+        bytes_(byte_size(e.acc)) {}
+
+  llvm::Function* run(const std::string& name) {
+    const size_t coordinates = s_.spec.k.size() + (hooked_ ? s_.spec.batch.size() : 0);
+    std::vector<llvm::Type*> params{e_.ptr_type(),    e_.ptr_type(), e_.i64_type(), e_.i64_type(),
+                                    e_.b.getInt1Ty(), e_.ptr_type(), e_.i64_type(), e_.i64_type()};
+    params.insert(params.end(), coordinates, e_.i64_type());
+    llvm::Function* f = e_.begin_internal(name, params);
+    f_.buffers = e_.arg(0);
+    f_.a0 = f_.b0 = e_.arg(1);
+    first_ = e_.arg(2);
+    count_ = e_.arg(3);
+    ragged_ = e_.arg(4);
+    to_ = e_.arg(5);
+    k_.mid = e_.arg(6);
+    k_.inner = e_.arg(7);
+    for (unsigned i = 0; i < coordinates; ++i) {
+      (i < s_.spec.k.size() ? k_.first : f_.batch).push_back(e_.arg(8 + i));
+    }
+    if (hooked_ && f_.hooks.entry) f_.hooks.entry(e_.b, f_.buffers);
+    if (left_) {
+      pack_a();
+    } else {
+      pack_b();
+    }
+    e_.end_function();
+    return f;
+  }
+
+ private:
+  // Calls body(i, j) for each middle and, in steps of `step`, innermost k step of the block.
+  void each_k(int64_t step, absl::FunctionRef<void(Value* i, Value* j)> body) {
+    auto inner = [&](Value* i) {
+      e_.loop(e_.i64(0), k_.inner, step, [&](Value* j) { body(i, j); });
+    };
+    if (s_.mid_block == 1) return inner(e_.i64(0));
+    e_.loop(e_.i64(0), k_.mid, inner);
+  }
+  // The linear k step within the packed panel.
+  Value* row(Value* i, Value* j) {
+    return s_.mid_block == 1 ? j : e_.add(e_.mul(i, s_.k_inner()), j);
+  }
+  // Coordinates, for hooks.
+  Values at(Value* i, Value* j) {
+    Values k = k_.first;
+    k[k.size() - 2] = e_.add(k[k.size() - 2], i);
+    k.back() = e_.add(k.back(), j);
+    return k;
+  }
+  // Bytes from the element at k_.first.
+  Value* offset(Value* i, Value* j) {
+    const GemmContractedDim& mid = s_.spec.k[s_.spec.k.size() - 2];
+    const GemmContractedDim& inner = s_.spec.k.back();
+    const int64_t bytes = byte_size(left_ ? s_.spec.lhs : s_.spec.rhs);
+    Value* o = e_.mul(j, (left_ ? inner.lhs : inner.rhs) * bytes);
+    return s_.mid_block == 1 ? o : e_.add(o, e_.mul(i, (left_ ? mid.lhs : mid.rhs) * bytes));
+  }
+  bool k_multiple_of(int64_t n) const { return s_.k_inner() % n == 0 && s_.inner_block % n == 0; }
+
+  void pack_b() {
+    const int64_t panel = s_.nv * s_.w, panel_bytes = s_.b_rows * panel * bytes_;
+    if (s_.spec.k.back().rhs == 1 && s_.spec.rhs_n != 1 && s_.k_inner() > 1)
+      return pack_transposed();
+    e_.loop(e_.i64(0), count_, [&](Value* p) {
+      pack_panel(e_.add(first_, e_.mul(p, panel)), s_.nv, s_.w, e_.at(to_, e_.mul(p, panel_bytes)));
     });
-  });
-}
+    if (s_.last_nv == s_.nv && s_.last_lanes == s_.w) return;
+    e_.if_then(ragged_, [&] {
+      pack_panel(e_.add(first_, e_.mul(count_, panel)), s_.last_nv, s_.last_lanes,
+                 e_.at(to_, e_.mul(count_, panel_bytes)));
+    });
+  }
 
-bool whole_vectors(const GemmShape& s) { return s.k_inner() % s.w == 0 && s.inner_block % s.w == 0; }
-
-// One panel of `vectors` vectors from column n: a row of b per step.
-void pack_panel(GemmFrame& f, const KBlock& k, Value* n, int vectors, int last_lanes, Value* to) {
-  Emit& e = f.e;
-  const int64_t bytes = byte_size(e.acc);
-  const int w = f.s.w;
-  each_k(f, k, 1, [&](const Values& at, Value* row, Value*) {
-    Value* line = e.at(to, e.mul(row, f.s.nv * w * bytes));
-    for (int v = 0; v < vectors; ++v) {
-      Value* mask = v == vectors - 1 && last_lanes < w ? e.mask_const(w, last_lanes) : nullptr;
-      e.store_acc(f.load_rhs(at, e.add(n, e.i64(v * w)), false, mask, w), e.at(line, v * w * bytes));
-    }
-  });
-}
-
-// Columns are contiguous along k: w columns by w steps at a time, transposed in registers.
-void pack_transposed(GemmFrame& f, const KBlock& k, Value* n0, Value* vectors, Value* to) {
-  Emit& e = f.e;
-  const GemmShape& s = f.s;
-  const int64_t bytes = byte_size(e.acc), panel = s.b_rows * s.nv * s.w * bytes;
-  const bool ragged = s.spec.n % s.w != 0, masked = !whole_vectors(s);
-  e.loop(e.i64(0), vectors, 1, [&](Value* g) {
-    Value* n = e.add(n0, e.mul(g, s.w));
-    Value* base = e.at(to, e.add(e.mul(e.div(g, s.nv), panel), e.mul(e.rem(g, s.nv), s.w * bytes)));
-    Values column;
-    for (int i = 0; i < s.w; ++i) {
-      Value* c = e.add(n, e.i64(i));
-      // Columns past the last repeat it: their sums are never stored.
-      column.push_back(ragged ? e.min(c, e.i64(s.spec.n - 1)) : c);
-    }
-    each_k(f, k, s.w, [&](const Values& at, Value* row, Value* left) {
-      Value* mask = masked ? e.mask_below(s.w, left) : nullptr;
-      Values tile;
-      for (int i = 0; i < s.w; ++i) tile.push_back(f.load_rhs(at, column[static_cast<size_t>(i)], true, mask, s.w));
-      e.transpose(tile);
-      // Rows past the block fall on the next mid step's, written later, or on the panel's padding.
-      for (int i = 0; i < s.w; ++i) {
-        e.store_acc(tile[static_cast<size_t>(i)], e.at(base, e.mul(e.add(row, e.i64(i)), s.nv * s.w * bytes)));
+  // One panel of `vectors` vectors from column n: a row of b per step.
+  void pack_panel(Value* n, int vectors, int last_lanes, Value* to) {
+    const int64_t rhs_bytes = byte_size(s_.spec.rhs);
+    Value* from = hooked_ ? nullptr : f_.rhs_at(k_.first, n);
+    each_k(1, [&](Value* i, Value* j) {
+      Value* line = e_.at(to, e_.mul(row(i, j), s_.nv * s_.w * bytes_));
+      Value* source = hooked_ ? nullptr : e_.at(from, offset(i, j));
+      for (int v = 0; v < vectors; ++v) {
+        Value* mask =
+            v == vectors - 1 && last_lanes < s_.w ? e_.mask_const(s_.w, last_lanes) : nullptr;
+        Value* x = hooked_
+                       ? f_.load_rhs(at(i, j), e_.add(n, e_.i64(v * s_.w)), false, mask, s_.w)
+                       : e_.load(s_.spec.rhs, e_.at(source, v * s_.w * s_.spec.rhs_n * rhs_bytes),
+                                 s_.w, mask, s_.spec.rhs_n * rhs_bytes);
+        e_.store_acc(x, e_.at(line, v * s_.w * bytes_));
       }
     });
-  });
+  }
+
+  // Columns are contiguous along k: w columns by q steps at a time, q elements being 128 bits.
+  // Vector j gathers columns j, q + j, 2q + j...; transposed within its 128-bit lanes it has all
+  // columns in order.
+  void pack_transposed() {
+    const int q = static_cast<int>(16 / bytes_);
+    const int64_t panel = s_.b_rows * s_.nv * s_.w * bytes_, rhs_bytes = byte_size(s_.spec.rhs);
+    const bool clamp = s_.spec.n % s_.w != 0;
+    Value* tail = e_.b.CreateSelect(ragged_, e_.i64(s_.last_nv), e_.i64(0));
+    Value* vectors = e_.add(e_.mul(count_, s_.nv), tail);
+    e_.loop(e_.i64(0), vectors, [&](Value* g) {
+      Value* n = e_.add(first_, e_.mul(g, s_.w));
+      Value* base = e_.at(
+          to_, e_.add(e_.mul(e_.div(g, s_.nv), panel), e_.mul(e_.rem(g, s_.nv), s_.w * bytes_)));
+      Values column;  // index if hooked, else address
+      for (int c = 0; c < s_.w; ++c) {
+        Value* index = e_.add(n, e_.i64(c));
+        // Columns past the last repeat it: their sums are never stored.
+        if (clamp) index = e_.min(index, e_.i64(s_.spec.n - 1));
+        if (hooked_) {
+          column.push_back(index);
+        } else if (clamp || c == 0) {
+          column.push_back(f_.rhs_at(k_.first, index));
+        } else {
+          column.push_back(e_.at(column[0], c * s_.spec.rhs_n * rhs_bytes));
+        }
+      }
+      each_k(q, [&](Value* i, Value* j) {
+        Value* mask = k_multiple_of(q) ? nullptr : e_.mask_below(q, e_.sub(k_.inner, j));
+        Value* from = offset(i, j);
+        Values v;
+        for (int r = 0; r < q; ++r) {
+          Values parts;
+          for (int c = r; c < s_.w; c += q) {
+            Value* x = column[static_cast<size_t>(c)];
+            parts.push_back(hooked_ ? f_.load_rhs(at(i, j), x, true, mask, q)
+                                    : e_.load_raw(s_.spec.rhs, e_.at(x, from), q, mask, rhs_bytes));
+          }
+          v.push_back(e_.concat(parts));
+          if (!hooked_) v.back() = e_.convert_in(s_.spec.rhs, v.back());
+        }
+        e_.transpose_in_lanes(v);
+        // Rows past the block fall on the next middle step's, written later, or on the panel's
+        // padding.
+        Value* line = e_.at(base, e_.mul(row(i, j), s_.nv * s_.w * bytes_));
+        for (int r = 0; r < q; ++r)
+          e_.store_acc(v[static_cast<size_t>(r)], e_.at(line, r * s_.nv * s_.w * bytes_));
+      });
+    });
+  }
+
+  void pack_a() {
+    if (s_.a_interleaved) return pack_interleaved();
+    e_.loop(e_.i64(0), count_, [&](Value* t) {
+      Value* tile = e_.add(first_, t);
+      Value* m0 = tile_row(e_, s_, tile);
+      Value* rows =
+          e_.b.CreateSelect(is_short_tile(e_, s_, tile), e_.i64(s_.mr - 1), e_.i64(s_.mr));
+      e_.loop(e_.i64(0), rows, [&](Value* r) {
+        Value* line = e_.at(to_, e_.mul(e_.add(e_.mul(t, s_.a_tile), e_.mul(r, s_.a_row)), bytes_));
+        Value* m = e_.add(m0, r);
+        each_k(s_.w, [&](Value* i, Value* j) {
+          Value* mask = k_multiple_of(s_.w) ? nullptr : e_.mask_below(s_.w, e_.sub(k_.inner, j));
+          e_.store_acc(f_.load_lhs(m, at(i, j), true, mask, s_.w),
+                       e_.at(line, e_.mul(row(i, j), bytes_)));
+        });
+      });
+    });
+  }
+
+  // Rows are contiguous: for each k the rows of all tiles, so that whole cache lines are used at
+  // once.
+  void pack_interleaved() {
+    const int64_t ahead = s_.spec.k.back().lhs * byte_size(s_.spec.lhs);
+    each_k(1, [&](Value* i, Value* j) {
+      const Values k = at(i, j);
+      Value* line = e_.at(to_, e_.mul(row(i, j), s_.mr * bytes_));
+      e_.loop(e_.i64(0), count_, [&](Value* t) {
+        Value* tile = e_.add(first_, t);
+        Value* m = tile_row(e_, s_, tile);
+        for (int r = 0; r < s_.mr; r += s_.w) {
+          Value* mask = e_.mask_const(s_.w, std::min(s_.mr - r, s_.w));
+          if (s_.short_tiles) {
+            mask = e_.b.CreateSelect(is_short_tile(e_, s_, tile),
+                                     e_.mask_const(s_.w, std::min(s_.mr - 1 - r, s_.w)), mask);
+          }
+          Value* rest = e_.add(e_.mul(t, s_.a_tile * bytes_), e_.i64(r * bytes_));
+          if (!hooked_) e_.prefetch(e_.at(f_.lhs_at(e_.add(m, e_.i64(r)), k), kAhead * ahead));
+          e_.store_acc(f_.load_lhs(e_.add(m, e_.i64(r)), k, false, mask, s_.w), e_.at(line, rest),
+                       mask);
+        }
+      });
+    });
+  }
+
+  Emit& e_;
+  const GemmShape& s_;
+  GemmFrame f_;
+  const bool left_, hooked_;
+  const int64_t bytes_;
+  KBlock k_;
+  Value *first_ = nullptr, *count_ = nullptr, *ragged_ = nullptr, *to_ = nullptr;
+};
+
+void call_pack(GemmFrame& f, llvm::Function* pack, const KBlock& k, Value* base, Value* first,
+               Value* count, Value* ragged, Value* to) {
+  Values args{f.buffers, base, first, count, ragged, to, k.mid, k.inner};
+  args.insert(args.end(), k.first.begin(), k.first.end());
+  if (pack->arg_size() > args.size()) args.insert(args.end(), f.batch.begin(), f.batch.end());
+  f.e.b.CreateCall(pack, args);
 }
 
 }  // namespace
 
-void emit_pack_b(GemmFrame& f, const KBlock& k, Value* n0, Value* panels, Value* ragged, Value* to) {
-  Emit& e = f.e;
-  const GemmShape& s = f.s;
-  const int64_t panel = s.nv * s.w, panel_bytes = s.b_rows * panel * byte_size(e.acc);
-  if (s.spec.k.back().rhs == 1 && s.spec.rhs_n != 1 && s.k_inner() > 1) {
-    Value* tail = e.b.CreateSelect(ragged, e.i64(s.last_nv), e.i64(0));
-    pack_transposed(f, k, n0, e.add(e.mul(panels, s.nv), tail), to);
-    return;
-  }
-  e.loop(e.i64(0), panels, 1, [&](Value* p) {
-    pack_panel(f, k, e.add(n0, e.mul(p, panel)), s.nv, s.w, e.at(to, e.mul(p, panel_bytes)));
-  });
-  e.if_then(ragged, [&] {
-    pack_panel(f, k, e.add(n0, e.mul(panels, panel)), s.last_nv, s.last_lanes,
-               e.at(to, e.mul(panels, panel_bytes)));
-  });
+Value* is_short_tile(Emit& e, const GemmShape& s, Value* t) {
+  if (s.short_tiles == 0) return e.b.getFalse();
+  if (s.short_tiles == s.row_tiles) return e.b.getTrue();
+  return e.b.CreateICmpSGE(t, e.i64(s.row_tiles - s.short_tiles));
 }
 
-void emit_pack_a(GemmFrame& f, const KBlock& k, Value* m0, int rows, Value* to) {
-  Emit& e = f.e;
-  const GemmShape& s = f.s;
-  const int64_t bytes = byte_size(e.acc);
-  if (s.a_interleaved) {
-    each_k(f, k, 1, [&](const Values& at, Value* row, Value*) {
-      Value* line = e.at(to, e.mul(row, rows * bytes));
-      for (int r = 0; r < rows; r += s.w) {
-        Value* mask = rows - r < s.w ? e.mask_const(s.w, rows - r) : nullptr;
-        e.store_acc(f.load_lhs(e.add(m0, e.i64(r)), at, false, mask, s.w), e.at(line, r * bytes), mask);
-      }
-    });
-    return;
-  }
-  e.loop(e.i64(0), e.i64(rows), 1, [&](Value* r) {
-    Value* line = e.at(to, e.mul(r, s.a_row * bytes));
-    each_k(f, k, s.w, [&](const Values& at, Value* row, Value* left) {
-      Value* mask = whole_vectors(s) ? nullptr : e.mask_below(s.w, left);
-      e.store_acc(f.load_lhs(e.add(m0, r), at, true, mask, s.w), e.at(line, e.mul(row, bytes)));
-    });
-  });
+Value* tile_row(Emit& e, const GemmShape& s, Value* t) {
+  Value* m = e.mul(t, s.mr);
+  if (s.short_tiles == 0) return m;
+  // Less one for each short tile before.
+  Value* shorts = e.sub(t, e.i64(s.row_tiles - s.short_tiles));
+  return e.sub(m, e.b.CreateSelect(is_short_tile(e, s, t), shorts, e.i64(0)));
+}
+
+llvm::Function* emit_pack_a(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                            const std::string& name) {
+  return Packer(e, s, hooks, true).run(name);
+}
+llvm::Function* emit_pack_b(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                            const std::string& name) {
+  return Packer(e, s, hooks, false).run(name);
+}
+void call_pack_a(GemmFrame& f, llvm::Function* pack, const KBlock& k, Value* first, Value* count,
+                 Value* to) {
+  call_pack(f, pack, k, f.a0, first, count, f.e.b.getFalse(), to);
+}
+void call_pack_b(GemmFrame& f, llvm::Function* pack, const KBlock& k, Value* first, Value* count,
+                 Value* ragged, Value* to) {
+  call_pack(f, pack, k, f.b0, first, count, ragged, to);
 }
 
 }  // namespace braze::codegen

@@ -8,9 +8,9 @@
 namespace braze::codegen {
 namespace {
 
-constexpr int64_t kInnerBlock = 384;        // K steps between additions to the sums
+constexpr int64_t kInnerBlock = 384;  // K steps between additions to the sums
 constexpr int64_t kInnerBlockOneTile = 4096;
-constexpr double kItemCycles = 10e3;        // work an item should have at least
+constexpr double kItemCycles = 10e3;  // work an item should have at least
 constexpr double kGrainCycles = 20e3;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -37,37 +37,64 @@ std::vector<GemmContractedDim> merged_k(const std::vector<GemmContractedDim>& k,
   return out;
 }
 
-// Cycles of one K step of a register tile: multiply-adds, loads, or the latency of one chain.
+// Cycles of one K step of a register tile: multiply-adds, loads, or the latency of one chain. Loads
+// of b come from a farther cache than those of a.
 double tile_cost(int64_t rows, int64_t vectors) {
-  const double fma = static_cast<double>(rows * vectors) / 2, loads = static_cast<double>(rows + vectors) / 2;
-  return std::max({fma, loads, 4.0}) + 0.1 * loads;
+  const double fma = static_cast<double>(rows * vectors) / 2,
+               loads = static_cast<double>(rows + vectors) / 2;
+  return std::max({fma, loads, 4.0}) + 0.05 * static_cast<double>(rows) +
+         0.12 * static_cast<double>(vectors);
 }
 
-// Picks the register tile of least cost per K step over the whole output.
+// Splits `panels` into blocks of at most `most` panels, as even as a few more blocks allow.
+int64_t even_blocks(int64_t panels, int64_t most) {
+  const int64_t least = ceil_div(panels, most);
+  int64_t best = least;
+  for (int64_t n = least; n <= 2 * least && least > 1; ++n) {
+    if (ceil_div(panels, n) * n < ceil_div(panels, best) * best) best = n;
+  }
+  return ceil_div(panels, ceil_div(panels, best));
+}
+
+// The most columns a block should have: its K block in half the second level cache.
+int64_t most_columns(const GemmShape& s, const Target& target) {
+  const int64_t kc = std::clamp<int64_t>(s.k_total(), 64, kInnerBlock);
+  return target.l2_bytes / 2 / byte_size(s.spec.acc) / kc;
+}
+
+// Cycles per K step of the whole output with a register tile of `rows` rows and `v` vectors, uneven
+// column blocks and the number of code variants counted in.
+double output_cost(const GemmShape& s, const Target& target, int64_t rows, int64_t v) {
+  const int64_t m = s.spec.m, vectors = ceil_div(s.spec.n, s.w);
+  const int64_t tiles = ceil_div(m, rows), even = ceil_div(m, tiles), shorter = even * tiles - m;
+  const int64_t full = vectors / v, rest = vectors % v, panels = ceil_div(vectors, v);
+  auto row_cost = [&](int64_t r) {
+    return static_cast<double>(full) * tile_cost(r, v) + (rest ? tile_cost(r, rest) : 0);
+  };
+  const double cost = static_cast<double>(tiles - shorter) * row_cost(even) +
+                      (shorter ? static_cast<double>(shorter) * row_cost(even - 1) : 0);
+  const int64_t blocks =
+      even_blocks(panels, std::max<int64_t>(1, most_columns(s, target) / (v * s.w)));
+  const double uneven =
+      static_cast<double>(ceil_div(panels, blocks) * blocks) / static_cast<double>(panels);
+  return cost * (0.7 + 0.3 * uneven) * (1 + 0.02 * (rest != 0) + 0.01 * (shorter != 0));
+}
+
+// Picks the register tile of least cost.
 void choose_tile(GemmShape& s, const Target& target) {
   const int64_t m = s.spec.m, vectors = ceil_div(s.spec.n, s.w);
   double best = 0;
-  for (int rows = 1; rows <= 28 && rows <= m; ++rows) {
-    const int most = tile_vectors(rows, target);
-    if (most == 0) break;
-    const int64_t tiles = ceil_div(m, rows), even = ceil_div(m, tiles);
-    const int64_t shorter = even * tiles - m;
-    // Narrow panels cost passes over the left side: try the widest and the one below.
-    for (int nv = most; nv >= 1 && nv >= most - 1; --nv) {
-      const int64_t v = std::min<int64_t>(nv, vectors);
-      const int64_t full = vectors / v, rest = vectors % v;
-      auto row_cost = [&](int64_t r) {
-        return static_cast<double>(full) * tile_cost(r, v) + (rest ? tile_cost(r, rest) : 0);
-      };
-      const double cost = static_cast<double>(tiles - shorter) * row_cost(even) +
-                          (shorter ? static_cast<double>(shorter) * row_cost(even - 1) : 0);
-      if (best == 0 || cost < best * 0.999) {
-        best = cost;
-        s.mr = static_cast<int>(even);
-        s.nv = static_cast<int>(v);
-        s.row_tiles = tiles;
-        s.short_tiles = shorter;
-      }
+  for (int rows = 1; rows <= 16 && rows <= m; ++rows) {
+    const int64_t most = std::min<int64_t>(tile_vectors(rows, target), vectors);
+    // Narrow panels cost passes over the left side: only the widest few.
+    for (int64_t v = most; v >= 1 && v >= most - 2; --v) {
+      const double cost = output_cost(s, target, rows, v);
+      if (best != 0 && cost >= best * 0.999) continue;
+      best = cost;
+      s.row_tiles = ceil_div(m, rows);
+      s.mr = static_cast<int>(ceil_div(m, s.row_tiles));
+      s.nv = static_cast<int>(v);
+      s.short_tiles = s.mr * s.row_tiles - m;
     }
   }
   s.panels = ceil_div(vectors, s.nv);
@@ -102,8 +129,8 @@ void choose_parts(GemmShape& s, double cycles) {
 bool is_dot_form(const GemmSpec& spec, const Target& target, int w) {
   const bool k_single = spec.k.size() == 2 && spec.k[0].size == 1;
   const int64_t most = vector_registers(target) == 32 ? 6 : 4;
-  return k_single && spec.k[1].size >= w && spec.k[1].lhs == 1 && spec.k[1].rhs == 1 && spec.m <= most &&
-         (spec.rhs_n != 1 || spec.n == 1);
+  return k_single && spec.k[1].size >= w && spec.k[1].lhs == 1 && spec.k[1].rhs == 1 &&
+         spec.m <= most && (spec.rhs_n != 1 || spec.n == 1);
 }
 
 void choose_packing(GemmShape& s, GemmHooked hooked) {
@@ -121,7 +148,8 @@ void choose_packing(GemmShape& s, GemmHooked hooked) {
 void choose_sums(GemmShape& s, GemmHooked hooked) {
   using Sums = GemmShape::Sums;
   const bool one_block = s.parts > 1 ? s.blocks_per_part == 1 : s.k_blocks == 1;
-  const bool plain = s.parts > 1 || (s.spec.out == s.spec.acc && (s.spec.out_n == 1 || s.spec.n == 1));
+  const bool plain =
+      s.parts > 1 || (s.spec.out == s.spec.acc && (s.spec.out_n == 1 || s.spec.n == 1));
   const bool out_hook = hooked.out && s.parts == 1;
   if (one_block) {
     s.sums = plain && !out_hook ? Sums::kDirect : Sums::kScratch;
@@ -134,18 +162,18 @@ void choose_blocks(GemmShape& s, const Target& target) {
   const int64_t bytes = byte_size(s.spec.acc), panel = s.nv * s.w;
   const int64_t kc = s.mid_block * s.inner_block;
   const double per_cycle = flops_per_cycle(target, s.spec.acc);
-  const double column_cycles = 2.0 * static_cast<double>(s.mr * s.k_total()) / per_cycle;  // one row tile
-  int64_t cols = std::max(target.l2_bytes / 2 / bytes / std::max<int64_t>(kc, 64), panel);
+  const double column_cycles =
+      2.0 * static_cast<double>(s.mr * s.k_total()) / per_cycle;  // one row tile
+  int64_t cols = std::max(most_columns(s, target), panel);
   if (s.row_tiles == 1 && column_cycles > 0) {
     cols = std::min(cols, static_cast<int64_t>(kItemCycles / column_cycles));
   }
-  s.block_panels = std::clamp<int64_t>(cols / panel, 1, s.panels);
-  s.col_blocks = ceil_div(s.panels, s.block_panels);
+  s.col_blocks = even_blocks(s.panels, std::max<int64_t>(1, cols / panel));
   s.block_panels = ceil_div(s.panels, s.col_blocks);
-  s.col_blocks = ceil_div(s.panels, s.block_panels);
   s.c_row = s.block_panels * panel;
   const double tile_cycles = column_cycles * static_cast<double>(s.c_row);
-  s.group_tiles = std::clamp<int64_t>(static_cast<int64_t>(kItemCycles / std::max(tile_cycles, 1.0)), 1, s.row_tiles);
+  s.group_tiles = std::clamp<int64_t>(
+      static_cast<int64_t>(kItemCycles / std::max(tile_cycles, 1.0)), 1, s.row_tiles);
   int64_t c_tiles = 0;  // row tiles whose sums are in the scratch
   if (s.sums == GemmShape::Sums::kScratch) {
     const bool one_block = s.k_blocks == 1;
@@ -162,8 +190,10 @@ void choose_blocks(GemmShape& s, const Target& target) {
   s.c_bytes = round_up(c_tiles * s.mr * s.c_row * bytes, 64);
   if (s.pack_b) s.b_bytes = round_up(s.b_rows * s.c_row * bytes, 64);
   if (s.pack_a) {
-    const int64_t elements = s.a_interleaved ? kc * s.mr + s.w : s.mr * s.a_row;
-    s.a_bytes = round_up(elements * bytes, 64);
+    // Rows that are contiguous along m are packed many at a time, to use whole cache lines.
+    if (s.a_interleaved) s.a_group = std::min(s.row_tiles, ceil_div(96, s.mr));
+    s.a_tile = round_up(s.a_interleaved ? kc * s.mr + s.w : s.mr * s.a_row, 16);
+    s.a_bytes = round_up(s.a_group * s.a_tile * bytes, 64);
   }
 }
 
@@ -177,11 +207,13 @@ void shape_dot(GemmShape& s, const Target& target) {
   s.nv = s.last_nv = 1;
   s.last_lanes = static_cast<int>(p.n - (s.panels - 1) * s.w);
   choose_k_blocks(s, kInnerBlockOneTile);
-  const double cycles = 2.0 * static_cast<double>(p.m * s.k_inner()) * s.w / flops_per_cycle(target, p.acc);
+  const double cycles =
+      2.0 * static_cast<double>(p.m * s.k_inner()) * s.w / flops_per_cycle(target, p.acc);
   choose_parts(s, cycles * static_cast<double>(s.panels * s.batches));
   s.group_tiles = 1;
   s.row_groups = 1;
-  s.block_panels = std::clamp<int64_t>(static_cast<int64_t>(kItemCycles / 2 / std::max(cycles, 1.0)), 1, s.panels);
+  s.block_panels = std::clamp<int64_t>(
+      static_cast<int64_t>(kItemCycles / 2 / std::max(cycles, 1.0)), 1, s.panels);
   s.col_blocks = ceil_div(s.panels, s.block_panels);
   s.c_row = s.w;
   s.c_bytes = round_up(p.m * s.w * byte_size(p.acc), 64);
@@ -200,7 +232,8 @@ int vector_registers(const Target& target) { return target.avx512 ? 32 : 16; }
 int tile_vectors(int rows, const Target& target) {
   // Accumulators, one row of b and a broadcast must fit, with a register left over; without fused
   // multiply-add a product takes one more. A single row folds its loads of b into the arithmetic.
-  const int usable = vector_registers(target) - 1 - (target.fma && target.vector_bits > 128 ? 0 : 1);
+  const int usable =
+      vector_registers(target) - 1 - (target.fma && target.vector_bits > 128 ? 0 : 1);
   if (rows == 1) return vector_registers(target) / 2;
   return (usable - 1) / (rows + 1);
 }
@@ -234,7 +267,8 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
   } else {
     choose_tile(s, target);
     choose_k_blocks(s, s.row_tiles == 1 ? kInnerBlockOneTile : kInnerBlock * 4 / byte_size(p.acc));
-    const double flops = 2.0 * static_cast<double>(s.batches * p.m * s.k_total()) * static_cast<double>(p.n);
+    const double flops =
+        2.0 * static_cast<double>(s.batches * p.m * s.k_total()) * static_cast<double>(p.n);
     choose_parts(s, flops / flops_per_cycle(target, p.acc));
     choose_packing(s, hooked);
     choose_sums(s, hooked);
@@ -248,11 +282,15 @@ ContractionPlan plan_of(const GemmShape& s, const Target& target, std::string_vi
   ContractionPlan plan;
   const double outputs = static_cast<double>(s.batches * s.spec.m) * static_cast<double>(s.spec.n);
   auto phase = [&](std::string function, int64_t items, double flops) {
-    const double cycles = flops / flops_per_cycle(target, s.spec.acc) / static_cast<double>(std::max<int64_t>(items, 1));
-    const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(kGrainCycles / std::max(cycles, 1.0)));
-    plan.phases.push_back({std::move(function), items, std::min(grain, std::max<int64_t>(items, 1)), flops});
+    const double cycles = flops / flops_per_cycle(target, s.spec.acc) /
+                          static_cast<double>(std::max<int64_t>(items, 1));
+    const int64_t grain =
+        std::max<int64_t>(1, static_cast<int64_t>(kGrainCycles / std::max(cycles, 1.0)));
+    plan.phases.push_back(
+        {std::move(function), items, std::min(grain, std::max<int64_t>(items, 1)), flops});
   };
-  phase(std::string(name), s.batches == 0 ? 0 : s.items(), 2 * outputs * static_cast<double>(s.k_total()));
+  phase(std::string(name), s.batches == 0 ? 0 : s.items(),
+        2 * outputs * static_cast<double>(s.k_total()));
   plan.scratch_bytes = s.a_bytes + s.b_bytes + s.c_bytes;
   if (s.parts > 1) {
     phase(std::string(name) + ".sum", s.batches * s.spec.m, outputs * static_cast<double>(s.parts));

@@ -2,10 +2,11 @@
 // How a GemmSpec is computed: register tile, blocks, packing, work items. Chosen from the sizes and
 // the target alone, so that plan_gemm and emit_gemm agree and results do not depend on threads.
 //
-// Work items are (batch, column block, group of row tiles), the row group fastest; consecutive items of
-// one column block share their packed right side. Row tiles have `mr` rows, the last `short_tiles` of
-// them mr - 1; a column block is `block_panels` panels of nv vectors, the last panel of all may be
-// narrower. K is walked in blocks; the sums of a block are added to those of the blocks before.
+// Work items are (batch, column block, group of row tiles), the row group fastest; consecutive
+// items of one column block share their packed right side. Row tiles have `mr` rows, the last
+// `short_tiles` of them mr - 1; a column block is `block_panels` panels of nv vectors (the last
+// block may have fewer), the last panel of all may be narrower. K is walked in blocks; the sums of
+// a block are added to those of the blocks before.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +22,15 @@ enum class GemmForm : uint8_t {
 };
 
 struct GemmShape {
-  GemmSpec spec;  // with k merged into at least two dimensions (padded by sizes of 1)
+  GemmSpec spec;       // with k merged into at least two dimensions (padded by sizes of 1)
   size_t k_given = 2;  // how many of k, from the innermost, load hooks are told
   GemmForm form = GemmForm::kTiles;
-  int w = 1;             // lanes
+  int w = 1;  // lanes
   int64_t batches = 1;
   // Register tiles.
   int mr = 1, nv = 1;
   int64_t row_tiles = 0, short_tiles = 0;
-  int64_t panels = 0;    // of nv vectors; the last has last_nv, of which the last has last_lanes
+  int64_t panels = 0;  // of nv vectors; the last has last_nv, of which the last has last_lanes
   int last_nv = 1, last_lanes = 0;
   // Column blocks and row groups.
   int64_t block_panels = 1, col_blocks = 1, group_tiles = 1, row_groups = 1;
@@ -44,10 +45,12 @@ struct GemmShape {
   enum class Sums : uint8_t { kDirect, kOut, kScratch } sums = Sums::kDirect;
   // Byte sizes of the scratch areas, in this order: packed a, packed b, sums.
   int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;
-  int64_t a_row = 0;        // elements between rows of a packed, not interleaved a
-  int64_t b_rows = 0;       // rows of a packed b panel, padding included
-  int64_t c_row = 0;        // elements between rows of sums
-  int64_t work_row = 0;     // elements between rows of a part in the workspace
+  int64_t a_group = 1;   // row tiles of a packed at a time
+  int64_t a_tile = 0;    // elements between packed tiles of a
+  int64_t a_row = 0;     // elements between rows of a packed, not interleaved a
+  int64_t b_rows = 0;    // rows of a packed b panel, padding included
+  int64_t c_row = 0;     // elements between rows of sums
+  int64_t work_row = 0;  // elements between rows of a part in the workspace
 
   int64_t k_mid() const { return spec.k[spec.k.size() - 2].size; }
   int64_t k_inner() const { return spec.k.back().size; }

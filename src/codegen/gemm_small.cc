@@ -21,7 +21,7 @@ class DotKernel {
 
   void run(const std::string& name) {
     e_.begin_kernel(name);
-    f_.enter();
+    f_.enter(e_.arg(0));
     sums_ = e_.arg(3);
     e_.loop(e_.arg(1), e_.arg(2), [&](Value* i) {
       Value* block = e_.rem(i, s_.col_blocks);
@@ -74,7 +74,8 @@ class DotKernel {
     Values acc(static_cast<size_t>(rows_ * columns_ * chains_), e_.zero_acc());
     acc = e_.loop_carry(lo, whole, step, acc, false, [&](Value* at, const Values& v) {
       Values next = v;
-      for (int u = 0; u < chains_; ++u) madd_step(next, u, e_.add(at, e_.i64(u * s_.w)), n, nullptr);
+      for (int u = 0; u < chains_; ++u)
+        madd_step(next, u, e_.add(at, e_.i64(u * s_.w)), n, nullptr);
       return next;
     });
     if (s_.parts > 1 || k % step) {
@@ -90,10 +91,12 @@ class DotKernel {
       for (int c = 0; c < columns_; ++c) {
         const auto i = static_cast<size_t>(r * columns_ + c);
         for (size_t u = static_cast<size_t>(chains_) / 2; u >= 1; u /= 2) {
-          for (size_t x = 0; x < u; ++x) acc[x * chain + i] = e_.plus(acc[x * chain + i], acc[(x + u) * chain + i]);
+          for (size_t x = 0; x < u; ++x)
+            acc[x * chain + i] = e_.plus(acc[x * chain + i], acc[(x + u) * chain + i]);
         }
         Value* p = e_.at(sums_, e_.mul(e_.add(j, e_.i64(r * s_.w + c)), bytes_));
-        e_.b.CreateAlignedStore(e_.sum_lanes(acc[i]), p, llvm::Align(static_cast<uint64_t>(bytes_)));
+        e_.b.CreateAlignedStore(e_.sum_lanes(acc[i]), p,
+                                llvm::Align(static_cast<uint64_t>(bytes_)));
       }
     }
   }
@@ -101,7 +104,8 @@ class DotKernel {
   void madd_step(Values& acc, int chain, Value* at, const Values& n, Value* mask) {
     const Values k{e_.i64(0), at};
     Values right;
-    for (int c = 0; c < columns_; ++c) right.push_back(f_.load_rhs(k, n[static_cast<size_t>(c)], true, mask, s_.w));
+    for (int c = 0; c < columns_; ++c)
+      right.push_back(f_.load_rhs(k, n[static_cast<size_t>(c)], true, mask, s_.w));
     for (int r = 0; r < rows_; ++r) {
       Value* left = f_.load_lhs(e_.i64(r), k, true, mask, s_.w);
       for (int c = 0; c < columns_; ++c) {
@@ -123,14 +127,16 @@ class DotKernel {
 
 }  // namespace
 
-void emit_gemm_dot(Emit& e, const GemmShape& s, const ContractionHooks& hooks, const std::string& name) {
+void emit_gemm_dot(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                   const std::string& name) {
   DotKernel(e, s, hooks).run(name);
 }
 
-void emit_gemm_tiny(Emit& e, const GemmShape& s, const ContractionHooks& hooks, const std::string& name) {
+void emit_gemm_tiny(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                    const std::string& name) {
   e.begin_kernel(name);
   GemmFrame f(e, s, hooks);
-  f.enter();
+  f.enter(e.arg(0));
   const auto n = static_cast<int>(s.spec.n);
   Value* mask = n < s.w ? e.mask_const(s.w, n) : nullptr;
   std::vector<int64_t> sizes;
@@ -144,8 +150,10 @@ void emit_gemm_tiny(Emit& e, const GemmShape& s, const ContractionHooks& hooks, 
     for (int64_t m = 0; m < s.spec.m; ++m) {
       Value* acc = e.zero_acc();
       for (size_t i = 0; i < k.size(); ++i) {
-        Value* x = hooks.lhs ? e.b.CreateVectorSplat(static_cast<unsigned>(s.w), e.b.CreateExtractElement(
-                                   f.load_lhs(e.i64(m), k[i], true, nullptr, 1), uint64_t{0}))
+        Value* x = hooks.lhs ? e.b.CreateVectorSplat(
+                                   static_cast<unsigned>(s.w),
+                                   e.b.CreateExtractElement(
+                                       f.load_lhs(e.i64(m), k[i], true, nullptr, 1), uint64_t{0}))
                              : e.load_broadcast(s.spec.lhs, f.lhs_at(e.i64(m), k[i]), s.w);
         acc = e.madd(x, right[i], acc);
       }

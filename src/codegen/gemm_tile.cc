@@ -2,6 +2,8 @@
 // emit_tile: broadcast an element of a, multiply-add with the vectors of b.
 #include "codegen/gemm_tile.h"
 
+#include "base/status.h"
+
 namespace braze::codegen {
 namespace {
 
@@ -11,21 +13,34 @@ class TileEmitter {
     if (d.last_lanes && d.last_lanes < lanes_) tail_ = e.mask_const(lanes_, d.last_lanes);
   }
 
-  llvm::Function* run(const std::string& name) {
+  llvm::Function* run() {
+    const std::string name = describe();
+    if (llvm::Function* f = e_.module.getFunction(name)) return f;
     std::vector<llvm::Type*> params(3, e_.ptr_type());
-    unsigned runtime = 0;
-    for (const TileLevel& l : d_.levels) runtime += l.count < 0;
-    params.insert(params.end(), runtime, e_.i64_type());
-    params.push_back(e_.b.getInt1Ty());
+    if (d_.c_panel) params.push_back(e_.i64_type());
+    const auto old = static_cast<unsigned>(params.size());
+    if (d_.add) params.insert(params.end(), {e_.ptr_type(), e_.i64_type(), e_.i64_type()});
+    const auto counts = static_cast<unsigned>(params.size());
+    for (const TileLevel& l : d_.levels) {
+      if (l.count < 0) params.push_back(e_.i64_type());
+    }
     llvm::Function* f = e_.begin_internal(name, params);
-    Value* c = e_.arg(2);
-    Value* add = e_.arg(3 + runtime);
-    Values acc(static_cast<size_t>(d_.rows * d_.vectors), e_.zero_acc());
-    if (!d_.empty) acc = level(0, 3, e_.arg(0), e_.arg(1), acc);
-    if (d_.may_add) {
-      e_.if_else(add, [&] { store(c, acc, true); }, [&] { store(c, acc, false); });
+    auto panel = [&](Value* b, Value* c, Value* from) {
+      Values acc(static_cast<size_t>(d_.rows * d_.vectors), e_.zero_acc());
+      if (!d_.empty) acc = level(0, counts, e_.arg(0), b, acc);
+      store(c, acc, from, d_.add ? e_.arg(old + 1) : nullptr);
+    };
+    Values start{e_.arg(1), e_.arg(2)};
+    if (d_.add) start.push_back(e_.arg(old));
+    if (d_.c_panel) {
+      e_.loop_carry(e_.i64(0), e_.arg(3), 1, start, false, [&](Value*, const Values& v) {
+        panel(v[0], v[1], d_.add ? v[2] : nullptr);
+        Values next{e_.at(v[0], d_.b_panel), e_.at(v[1], d_.c_panel)};
+        if (d_.add) next.push_back(e_.at(v[2], e_.arg(old + 2)));
+        return next;
+      });
     } else {
-      store(c, acc, false);
+      panel(e_.arg(1), e_.arg(2), d_.add ? e_.arg(old) : nullptr);
     }
     e_.end_function();
     return f;
@@ -57,7 +72,8 @@ class TileEmitter {
   Values step(Value* a, Value* b, Values acc) {
     Values bv;
     for (int v = 0; v < d_.vectors; ++v) {
-      bv.push_back(e_.load(d_.b_type, e_.at(b, v * d_.b_vector), lanes_, d_.mask_b ? mask(v) : nullptr));
+      bv.push_back(
+          e_.load(d_.b_type, e_.at(b, v * d_.b_vector), lanes_, d_.mask_b ? mask(v) : nullptr));
     }
     for (int r = 0; r < d_.rows; ++r) {
       Value* x = e_.load_broadcast(d_.a_type, e_.at(a, r * d_.a_row), lanes_);
@@ -69,16 +85,29 @@ class TileEmitter {
     return acc;
   }
 
-  void store(Value* c, const Values& acc, bool add) {
+  void store(Value* c, const Values& acc, Value* old, Value* old_row) {
     const int64_t bytes = lanes_ * byte_size(e_.acc);
     for (int r = 0; r < d_.rows; ++r) {
       for (int v = 0; v < d_.vectors; ++v) {
-        Value* p = e_.at(c, r * d_.c_row + v * bytes);
         Value* m = d_.mask_c ? mask(v) : nullptr;
         Value* s = acc[static_cast<size_t>(r * d_.vectors + v)];
-        e_.store_acc(add ? e_.plus(e_.load_acc(p, m), s) : s, p, m);
+        if (old) s = e_.plus(e_.load_acc(e_.at(old, v * bytes), m), s);
+        e_.store_acc(s, e_.at(c, r * d_.c_row + v * bytes), m);
       }
+      if (old) old = e_.at(old, old_row);
     }
+  }
+
+  // Everything the code depends on.
+  std::string describe() const {
+    std::string s = str_cat("tile.", e_.w, ".", name(e_.acc), ".", name(d_.a_type), ".",
+                            name(d_.b_type), ".", d_.rows, "x", d_.vectors, ".", d_.last_lanes,
+                            d_.mask_b ? "b" : "", d_.mask_c ? "c" : "", d_.add ? "+" : "",
+                            d_.empty ? "0" : "", ".", d_.a_row, ".", d_.b_vector);
+    absl::StrAppend(&s, ".", d_.c_row, ".", d_.b_panel, ".", d_.c_panel);
+    for (const TileLevel& l : d_.levels)
+      absl::StrAppend(&s, "|", l.a_step, ".", l.b_step, ".", l.count);
+    return s;
   }
 
   Emit& e_;
@@ -89,8 +118,6 @@ class TileEmitter {
 
 }  // namespace
 
-llvm::Function* emit_tile(Emit& e, const std::string& name, const TileDesc& d) {
-  return TileEmitter(e, d).run(name);
-}
+llvm::Function* emit_tile(Emit& e, const TileDesc& d) { return TileEmitter(e, d).run(); }
 
 }  // namespace braze::codegen

@@ -9,14 +9,20 @@ namespace {
 class TilesKernel {
  public:
   TilesKernel(Emit& e, const GemmShape& s, const ContractionHooks& hooks)
-      : e_(e), s_(s), f_(e, s, hooks), bytes_(byte_size(e.acc)),
+      : e_(e),
+        s_(s),
+        f_(e, s, hooks),
+        bytes_(byte_size(e.acc)),
         ragged_(s.last_nv != s.nv || s.last_lanes != s.w),
         full_tiles_(s.row_tiles - s.short_tiles) {}
 
   void run(const std::string& name) {
-    make_tiles(name);
-    e_.begin_kernel(name);
-    f_.enter();
+    make_tiles();
+    if (s_.pack_a) pack_a_function_ = emit_pack_a(e_, s_, f_.hooks, name + ".a");
+    if (s_.pack_b) pack_b_function_ = emit_pack_b(e_, s_, f_.hooks, name + ".b");
+    if (finishes()) finish_function_ = make_finish(name + ".end");
+    e_.mark_glue(e_.begin_kernel(name));
+    f_.enter(e_.arg(0));
     pack_a_ = e_.arg(3);
     pack_b_ = e_.at(pack_a_, s_.a_bytes);
     sums_ = e_.at(pack_b_, s_.b_bytes);
@@ -34,7 +40,7 @@ class TilesKernel {
     return (s_.parts > 1 ? s_.work_row : s_.spec.out_m) * bytes_;
   }
 
-  llvm::Function* make_tile(const std::string& name, int rows, bool last) {
+  llvm::Function* make_tile(int rows, bool last) {
     const GemmContractedDim& mid = s_.spec.k[s_.spec.k.size() - 2];
     const GemmContractedDim& inner = s_.spec.k.back();
     const int64_t a = byte_size(s_.spec.lhs), b = byte_size(s_.spec.rhs), vector = s_.w * bytes_;
@@ -50,7 +56,7 @@ class TilesKernel {
     if (s_.pack_a) {
       d.a_type = e_.acc;
       d.a_row = s_.a_interleaved ? bytes_ : s_.a_row * bytes_;
-      in.a_step = s_.a_interleaved ? rows * bytes_ : bytes_;
+      in.a_step = s_.a_interleaved ? s_.mr * bytes_ : bytes_;
       out.a_step = s_.k_inner() * in.a_step;
     }
     d.b_type = s_.spec.rhs;
@@ -66,19 +72,22 @@ class TilesKernel {
     if (s_.mid_block > 1) d.levels.push_back(out);
     d.levels.push_back(in);
     d.c_row = sum_row_bytes();
-    d.may_add = (s_.parts > 1 ? s_.blocks_per_part : s_.k_blocks) > 1;
+    d.add = adds();
     d.empty = s_.k_total() == 0;
-    return emit_tile(e_, name, d);
+    if (!last) {
+      d.b_panel = s_.pack_b ? panel_bytes() : s_.nv * s_.w * s_.spec.rhs_n * b;
+      d.c_panel = s_.nv * vector;
+    }
+    return emit_tile(e_, d);
   }
 
-  void make_tiles(const std::string& name) {
+  void make_tiles() {
     const bool has_full = s_.panels > 1 || !ragged_;
     for (int short_rows = 0; short_rows < 2; ++short_rows) {
       if ((short_rows ? s_.short_tiles : full_tiles_) == 0) continue;
       const int rows = s_.mr - short_rows;
-      const std::string stem = name + ".tile" + std::to_string(rows);
-      if (has_full) tile_[short_rows][0] = make_tile(stem, rows, false);
-      if (ragged_) tile_[short_rows][1] = make_tile(stem + "last", rows, true);
+      if (has_full) tile_[short_rows][0] = make_tile(rows, false);
+      if (ragged_) tile_[short_rows][1] = make_tile(rows, true);
     }
   }
 
@@ -97,13 +106,13 @@ class TilesKernel {
     first_tile_ = e_.mul(group, s_.group_tiles);
     Value* end_tile = e_.min(e_.mul(e_.add(group, groups), s_.group_tiles), e_.i64(s_.row_tiles));
     column_ = e_.mul(block, s_.c_row);
-    Value* is_last = s_.col_blocks == 1 ? e_.b.getTrue()
-                                        : e_.b.CreateICmpEQ(block, e_.i64(s_.col_blocks - 1));
+    Value* is_last =
+        s_.col_blocks == 1 ? e_.b.getTrue() : e_.b.CreateICmpEQ(block, e_.i64(s_.col_blocks - 1));
     const int64_t last_panels = s_.panels - (s_.col_blocks - 1) * s_.block_panels - ragged_;
-    full_panels_ = e_.b.CreateSelect(is_last, e_.i64(last_panels), e_.i64(s_.block_panels));
+    full_panels_ = e_.select(is_last, last_panels, s_.block_panels);
     has_ragged_ = ragged_ ? is_last : e_.b.getFalse();
     const int64_t last_vectors = (s_.spec.n - (s_.col_blocks - 1) * s_.c_row) / s_.w;
-    full_vectors_ = e_.b.CreateSelect(is_last, e_.i64(last_vectors), e_.i64(s_.c_row / s_.w));
+    full_vectors_ = e_.select(is_last, last_vectors, s_.c_row / s_.w);
     has_tail_ = s_.last_lanes == s_.w ? e_.b.getFalse() : is_last;
     k_blocks(end_tile);
     return e_.add(i, groups);
@@ -118,40 +127,47 @@ class TilesKernel {
     }
     e_.loop(lo, hi, [&](Value* kb) {
       const KBlock k = k_block(e_, s_, kb);
-      Value* add = e_.b.CreateICmpNE(kb, lo);
-      Value* last = e_.b.CreateICmpEQ(e_.add(kb, e_.i64(1)), hi);
-      if (s_.pack_b) emit_pack_b(f_, k, column_, full_panels_, has_ragged_, pack_b_);
-      e_.loop(first_tile_, end_tile, [&](Value* t) { row_tile(t, k, add, last); });
+      is_first_ = e_.b.CreateICmpEQ(kb, lo);
+      is_last_ = e_.b.CreateICmpEQ(e_.add(kb, e_.i64(1)), hi);
+      if (s_.pack_b)
+        call_pack_b(f_, pack_b_function_, k, column_, full_panels_, has_ragged_, pack_b_);
+      if (s_.a_group == 1) {
+        e_.loop(first_tile_, end_tile, [&](Value* t) {
+          if (s_.pack_a) call_pack_a(f_, pack_a_function_, k, t, e_.i64(1), pack_a_);
+          row_tile(t, k, pack_a_);
+        });
+        return;
+      }
+      e_.loop(first_tile_, end_tile, s_.a_group, [&](Value* t0) {
+        Value* t1 = e_.min(e_.add(t0, e_.i64(s_.a_group)), end_tile);
+        call_pack_a(f_, pack_a_function_, k, t0, e_.sub(t1, t0), pack_a_);
+        e_.loop(t0, t1, [&](Value* t) {
+          row_tile(t, k, e_.at(pack_a_, e_.mul(e_.sub(t, t0), s_.a_tile * bytes_)));
+        });
+      });
     });
   }
 
-  void row_tile(Value* t, const KBlock& k, Value* add, Value* last) {
-    Value* is_short = s_.short_tiles == 0 ? e_.b.getFalse()
-                      : full_tiles_ == 0  ? e_.b.getTrue()
-                                          : e_.b.CreateICmpSGE(t, e_.i64(full_tiles_));
-    // Row of tile t: mr * t, less one for each short tile before it.
-    Value* m = e_.mul(t, s_.mr);
-    if (s_.short_tiles) {
-      Value* shorts = e_.sub(t, e_.i64(full_tiles_));
-      m = e_.sub(m, e_.b.CreateSelect(is_short, shorts, e_.i64(0)));
-    }
+  // Whether sums are not the final output.
+  bool finishes() const {
+    return s_.parts == 1 && s_.sums != Sums::kDirect &&
+           !(s_.sums == Sums::kOut && !f_.hooks.epilogue);
+  }
+  bool adds() const { return (s_.parts > 1 ? s_.blocks_per_part : s_.k_blocks) > 1; }
+
+  void row_tile(Value* t, const KBlock& k, Value* packed) {
+    Value* is_short = is_short_tile(e_, s_, t);
+    Value* m = tile_row(e_, s_, t);
     Value* c = sums_at(t, m);
-    auto with_rows = [&](int is_short_tile) {
-      const int rows = s_.mr - is_short_tile;
-      Value* a = pack_a_;
-      if (s_.pack_a) {
-        emit_pack_a(f_, k, m, rows, a);
-      } else {
-        a = f_.lhs_at(m, k.first);
-      }
-      panels(tile_[is_short_tile], k, a, c, add);
-    };
-    e_.if_else(is_short, [&] { with_rows(1); }, [&] { with_rows(0); });
-    const bool finished = s_.parts > 1 || s_.sums == Sums::kDirect ||
-                          (s_.sums == Sums::kOut && !f_.hooks.epilogue);
-    if (finished) return;
-    Value* rows = e_.b.CreateSelect(is_short, e_.i64(s_.mr - 1), e_.i64(s_.mr));
-    e_.if_then(last, [&] { finish(c, m, rows); });
+    Value* rows = e_.select(is_short, s_.mr - 1, s_.mr);
+    Value* a = s_.pack_a ? packed : f_.lhs_at(m, k.first);
+    e_.if_else(
+        is_short, [&] { panels(tile_[1], k, a, c); }, [&] { panels(tile_[0], k, a, c); });
+    if (!finishes()) return;
+    e_.if_then(is_last_, [&] {
+      e_.b.CreateCall(finish_function_,
+                      {c, m, column_, rows, full_vectors_, has_tail_, f_.buffers, batch_});
+    });
   }
 
   Value* sums_at(Value* t, Value* m) {
@@ -166,33 +182,66 @@ class TilesKernel {
     return e_.at(f_.c0, e_.mul(e_.add(e_.mul(m, s_.spec.out_m), column_), bytes_));
   }
 
-  void panels(llvm::Function* const tile[2], const KBlock& k, Value* a, Value* c, Value* add) {
-    const int64_t width = s_.nv * s_.w, panel_bytes = s_.b_rows * width * bytes_;
-    auto call = [&](llvm::Function* f, Value* p) {
-      Value* n = e_.add(column_, e_.mul(p, width));
-      Value* b = s_.pack_b ? e_.at(pack_b_, e_.mul(p, panel_bytes)) : f_.rhs_at(k.first, n);
-      Values args{a, b, e_.at(c, e_.mul(p, width * bytes_))};
+  int64_t panel_bytes() const { return s_.b_rows * s_.nv * s_.w * bytes_; }
+
+  void panels(llvm::Function* const tile[2], const KBlock& k, Value* a, Value* c) {
+    const int64_t width = s_.nv * s_.w;
+    const int64_t b_step =
+        s_.pack_b ? panel_bytes() : width * s_.spec.rhs_n * byte_size(s_.spec.rhs);
+    Value* b = s_.pack_b ? pack_b_ : f_.rhs_at(k.first, column_);
+    auto call = [&](llvm::Function* f, Value* skip, bool counted) {
+      Value* to = e_.at(c, e_.mul(skip, width * bytes_));
+      Values args{a, e_.at(b, e_.mul(skip, b_step)), to};
+      if (counted) args.push_back(full_panels_);
+      if (adds()) {
+        args.push_back(e_.b.CreateSelect(is_first_, zeros(), to));
+        args.push_back(e_.select(is_first_, 0, sum_row_bytes()));
+        args.push_back(e_.select(is_first_, 0, width * bytes_));
+      }
       if (s_.mid_block > 1 && s_.mid_blocks > 1) args.push_back(k.mid);
       if (s_.inner_blocks > 1) args.push_back(k.inner);
-      args.push_back(add);
       e_.b.CreateCall(f, args);
     };
-    if (tile[0]) e_.loop(e_.i64(0), full_panels_, [&](Value* p) { call(tile[0], p); });
-    if (tile[1]) e_.if_then(has_ragged_, [&] { call(tile[1], full_panels_); });
+    if (tile[0]) call(tile[0], e_.i64(0), true);
+    if (tile[1]) e_.if_then(has_ragged_, [&] { call(tile[1], full_panels_, false); });
   }
 
-  void finish(Value* c, Value* m, Value* rows) {
-    e_.loop(e_.i64(0), rows, [&](Value* r) {
-      Value* line = e_.at(c, e_.mul(r, sum_row_bytes()));
-      Value* row = e_.add(m, r);
+  // A row of a panel of zeros.
+  Value* zeros() {
+    auto* type =
+        llvm::ArrayType::get(e_.b.getInt8Ty(), static_cast<uint64_t>(s_.nv * s_.w * bytes_));
+    const std::string name = str_cat("zeros.", s_.nv * s_.w * bytes_);
+    if (llvm::GlobalVariable* g = e_.module.getGlobalVariable(name, true)) return g;
+    auto* g = new llvm::GlobalVariable(e_.module, type, true, llvm::GlobalValue::InternalLinkage,
+                                       llvm::Constant::getNullValue(type), name);
+    g->setAlignment(llvm::Align(64));
+    return g;
+  }
+
+  // An internal function void(ptr c, i64 m, i64 column, i64 rows, i64 full vectors, i1 tail, ptr
+  // buffers, i64 batch) that applies the epilogue to a row tile of sums and stores it.
+  llvm::Function* make_finish(const std::string& name) {
+    llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
+    llvm::Function* f = e_.begin_internal(name, {p, i, i, i, i, e_.b.getInt1Ty(), p, i});
+    f_.enter(e_.arg(6));
+    f_.set_batch(e_.arg(7));
+    Value* column = e_.arg(2);
+    e_.loop_carry(e_.i64(0), e_.arg(3), 1, {e_.arg(0)}, true, [&](Value* r, const Values& line) {
       auto vector = [&](Value* v, Value* mask) {
         Value* lane = e_.mul(v, s_.w);
-        f_.finish(e_.load_acc(e_.at(line, e_.mul(lane, bytes_)), in_output() ? mask : nullptr), row,
-                  e_.add(column_, lane), mask);
+        Value* sum =
+            e_.load_acc(e_.at(line[0], e_.mul(lane, bytes_)), in_output() ? mask : nullptr);
+        f_.finish(sum, e_.add(e_.arg(1), r), e_.add(column, lane), mask);
       };
-      e_.loop(e_.i64(0), full_vectors_, [&](Value* v) { vector(v, nullptr); });
-      e_.if_then(has_tail_, [&] { vector(full_vectors_, e_.mask_const(s_.w, s_.last_lanes)); });
+      Value* full = e_.arg(4);
+      e_.loop(e_.i64(0), full, [&](Value* v) { vector(v, nullptr); });
+      if (s_.last_lanes != s_.w) {
+        e_.if_then(e_.arg(5), [&] { vector(full, e_.mask_const(s_.w, s_.last_lanes)); });
+      }
+      return Values{e_.at(line[0], sum_row_bytes())};
     });
+    e_.end_function();
+    return f;
   }
 
   Emit& e_;
@@ -202,22 +251,28 @@ class TilesKernel {
   const bool ragged_;  // the last panel differs from the others
   const int64_t full_tiles_;
   llvm::Function* tile_[2][2] = {};  // [short rows][last panel]
+  llvm::Function *pack_a_function_ = nullptr, *pack_b_function_ = nullptr;
+  llvm::Function* finish_function_ = nullptr;
   Value *pack_a_ = nullptr, *pack_b_ = nullptr, *sums_ = nullptr;
-  // Of the current item.
+  // Of the current item and K block.
+  Value *is_first_ = nullptr, *is_last_ = nullptr;
   Value *part_ = nullptr, *batch_ = nullptr, *first_tile_ = nullptr, *column_ = nullptr;
-  Value *full_panels_ = nullptr, *has_ragged_ = nullptr, *full_vectors_ = nullptr, *has_tail_ = nullptr;
+  Value *full_panels_ = nullptr, *has_ragged_ = nullptr, *full_vectors_ = nullptr,
+        *has_tail_ = nullptr;
 };
 
 }  // namespace
 
-void emit_gemm_tiles(Emit& e, const GemmShape& s, const ContractionHooks& hooks, const std::string& name) {
+void emit_gemm_tiles(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                     const std::string& name) {
   TilesKernel(e, s, hooks).run(name);
 }
 
-void emit_gemm_sum(Emit& e, const GemmShape& s, const ContractionHooks& hooks, const std::string& name) {
+void emit_gemm_sum(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                   const std::string& name) {
   e.begin_kernel(name);
   GemmFrame f(e, s, hooks);
-  f.enter();
+  f.enter(e.arg(0));
   const int64_t bytes = byte_size(e.acc), rows = s.batches * s.spec.m;
   const int64_t full = s.spec.n / s.w, tail = s.spec.n % s.w;
   e.loop(e.arg(1), e.arg(2), [&](Value* i) {
@@ -227,10 +282,11 @@ void emit_gemm_sum(Emit& e, const GemmShape& s, const ContractionHooks& hooks, c
     auto vector = [&](Value* v, Value* mask) {
       Value* n = e.mul(v, s.w);
       Value* p = e.at(line, e.mul(n, bytes));
-      const Values sum = e.loop_carry(e.i64(1), e.i64(s.parts), 1, {e.load_acc(p)}, true,
-                                      [&](Value* part, const Values& acc) {
-        return Values{e.plus(acc[0], e.load_acc(e.at(p, e.mul(part, rows * s.work_row * bytes))))};
-      });
+      const Values sum = e.loop_carry(
+          e.i64(1), e.i64(s.parts), 1, {e.load_acc(p)}, true, [&](Value* part, const Values& acc) {
+            return Values{
+                e.plus(acc[0], e.load_acc(e.at(p, e.mul(part, rows * s.work_row * bytes))))};
+          });
       f.finish(sum[0], m, n, mask);
     };
     e.loop(e.i64(0), e.i64(full), [&](Value* v) { vector(v, nullptr); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles and runs contraction kernels for tests and benchmarks: the JIT, guarded buffers, and runs
-// over any split of the work items.
+// Compiles and runs contraction kernels for tests and benchmarks: the JIT, guarded buffers, and
+// runs over any split of the work items.
 #pragma once
 
 #include <sys/mman.h>
@@ -72,7 +72,8 @@ inline Kernel compile_kernel(const Target& target, const EmitFn& emit, std::stri
   llvm::orc::JITTargetMachineBuilder builder{llvm::Triple(target.triple)};
   builder.setCPU(target.cpu);
   if (target.avx512) {
-    for (const auto& f : llvm::sys::getHostCPUFeatures()) builder.getFeatures().AddFeature(f.first(), f.second);
+    for (const auto& f : llvm::sys::getHostCPUFeatures())
+      builder.getFeatures().AddFeature(f.first(), f.second);
   }
   builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
   auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(builder).create();
@@ -98,7 +99,8 @@ inline Kernel compile_kernel(const Target& target, const EmitFn& emit, std::stri
   }
   llvm::raw_string_ostream verify(k.error);
   if (llvm::verifyModule(*module, &verify)) return k;
-  llvm::cantFail(k.jit->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
+  llvm::cantFail(
+      k.jit->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
   for (const ContractionPhase& p : k.plan.phases) {
     auto symbol = k.jit->lookup(p.function);
     if (!symbol) {
@@ -107,7 +109,8 @@ inline Kernel compile_kernel(const Target& target, const EmitFn& emit, std::stri
     }
     k.functions.push_back(symbol->toPtr<KernelFn>());
   }
-  k.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - t0).count();
+  k.compile_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - t0).count();
   return k;
 }
 
@@ -117,7 +120,8 @@ class Guarded {
   explicit Guarded(size_t bytes) : bytes_(bytes) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     map_bytes_ = (bytes + page - 1) / page * page + 2 * page;
-    map_ = static_cast<char*>(mmap(nullptr, map_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    map_ = static_cast<char*>(
+        mmap(nullptr, map_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(map_, page, PROT_NONE);
     mprotect(map_ + map_bytes_ - page, page, PROT_NONE);
     data_ = map_ + map_bytes_ - page - bytes;
@@ -128,7 +132,9 @@ class Guarded {
   char* data() { return data_; }
   size_t size() const { return bytes_; }
   template <typename T>
-  T* as() { return reinterpret_cast<T*>(data_); }
+  T* as() {
+    return reinterpret_cast<T*>(data_);
+  }
 
  private:
   size_t bytes_, map_bytes_;
@@ -137,7 +143,8 @@ class Guarded {
 
 // 64-byte aligned block.
 struct Aligned {
-  explicit Aligned(size_t bytes) : data(static_cast<char*>(std::aligned_alloc(64, (bytes + 127) / 64 * 64))) {}
+  explicit Aligned(size_t bytes)
+      : data(static_cast<char*>(std::aligned_alloc(64, (bytes + 127) / 64 * 64))) {}
   Aligned(const Aligned&) = delete;
   ~Aligned() { std::free(data); }
   char* data;
@@ -149,7 +156,8 @@ inline void run_split(const Kernel& k, std::vector<char*> buffers, std::mt19937&
     const int64_t items = k.plan.phases[p].items;
     const int pieces = std::uniform_int_distribution<int>(1, 5)(rng);
     std::vector<int64_t> cuts{0, items};
-    for (int i = 1; i < pieces; ++i) cuts.push_back(std::uniform_int_distribution<int64_t>(0, items)(rng));
+    for (int i = 1; i < pieces; ++i)
+      cuts.push_back(std::uniform_int_distribution<int64_t>(0, items)(rng));
     std::sort(cuts.begin(), cuts.end());
     std::vector<size_t> order;
     for (size_t i = 0; i + 1 < cuts.size(); ++i) order.push_back(i);

@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
-#include "test/codegen/contraction_harness.h"
 #include "llvm/IR/IRBuilder.h"
+#include "test/codegen/contraction_harness.h"
 
 namespace braze::codegen {
 namespace {
@@ -27,20 +27,28 @@ int64_t between(std::mt19937& rng, int64_t lo, int64_t hi) {
 
 double read(Dtype t, const char* p, int64_t i) {
   switch (t) {
-    case Dtype::kF32: return reinterpret_cast<const float*>(p)[i];
-    case Dtype::kF64: return reinterpret_cast<const double*>(p)[i];
-    case Dtype::kS32: return reinterpret_cast<const int32_t*>(p)[i];
-    case Dtype::kS16: return reinterpret_cast<const int16_t*>(p)[i];
-    case Dtype::kS8: return reinterpret_cast<const int8_t*>(p)[i];
-    case Dtype::kU8: return reinterpret_cast<const uint8_t*>(p)[i];
+    case Dtype::kF32:
+      return reinterpret_cast<const float*>(p)[i];
+    case Dtype::kF64:
+      return reinterpret_cast<const double*>(p)[i];
+    case Dtype::kS32:
+      return reinterpret_cast<const int32_t*>(p)[i];
+    case Dtype::kS16:
+      return reinterpret_cast<const int16_t*>(p)[i];
+    case Dtype::kS8:
+      return reinterpret_cast<const int8_t*>(p)[i];
+    case Dtype::kU8:
+      return reinterpret_cast<const uint8_t*>(p)[i];
     case Dtype::kBF16: {
       const uint32_t bits = static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(p)[i]) << 16;
       float f;
       std::memcpy(&f, &bits, 4);
       return f;
     }
-    case Dtype::kF16: return static_cast<double>(reinterpret_cast<const _Float16*>(p)[i]);
-    default: return 0;
+    case Dtype::kF16:
+      return static_cast<double>(reinterpret_cast<const _Float16*>(p)[i]);
+    default:
+      return 0;
   }
 }
 
@@ -49,25 +57,37 @@ void fill(Dtype t, char* p, size_t n, std::mt19937& rng) {
     const float f = std::uniform_real_distribution<float>(-1, 1)(rng);
     const auto r = static_cast<uint32_t>(rng());
     switch (t) {
-      case Dtype::kF32: reinterpret_cast<float*>(p)[i] = f; break;
-      case Dtype::kF64: reinterpret_cast<double*>(p)[i] = f; break;
-      case Dtype::kF16: reinterpret_cast<_Float16*>(p)[i] = static_cast<_Float16>(f); break;
+      case Dtype::kF32:
+        reinterpret_cast<float*>(p)[i] = f;
+        break;
+      case Dtype::kF64:
+        reinterpret_cast<double*>(p)[i] = f;
+        break;
+      case Dtype::kF16:
+        reinterpret_cast<_Float16*>(p)[i] = static_cast<_Float16>(f);
+        break;
       case Dtype::kBF16: {
         uint32_t bits;
         std::memcpy(&bits, &f, 4);
         reinterpret_cast<uint16_t*>(p)[i] = static_cast<uint16_t>(bits >> 16);
         break;
       }
-      case Dtype::kS32: reinterpret_cast<int32_t*>(p)[i] = static_cast<int32_t>(r % 2001) - 1000; break;
-      case Dtype::kS16: reinterpret_cast<int16_t*>(p)[i] = static_cast<int16_t>(r % 201) - 100; break;
-      default: p[i] = static_cast<char>(r); break;
+      case Dtype::kS32:
+        reinterpret_cast<int32_t*>(p)[i] = static_cast<int32_t>(r % 2001) - 1000;
+        break;
+      case Dtype::kS16:
+        reinterpret_cast<int16_t*>(p)[i] = static_cast<int16_t>(r % 201) - 100;
+        break;
+      default:
+        p[i] = static_cast<char>(r);
+        break;
     }
   }
 }
 
 // Lays out dimensions (sizes) in a random order with random padding; returns strides and extent.
-std::vector<int64_t> layout(const std::vector<int64_t>& sizes, std::mt19937& rng, bool pad, int64_t* extent,
-                            int preferred_last) {
+std::vector<int64_t> layout(const std::vector<int64_t>& sizes, std::mt19937& rng, bool pad,
+                            int64_t* extent, int preferred_last) {
   std::vector<size_t> order(sizes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::shuffle(order.begin(), order.end(), rng);
@@ -84,7 +104,8 @@ std::vector<int64_t> layout(const std::vector<int64_t>& sizes, std::mt19937& rng
     if (pad) stride += between(rng, 0, 3);
   }
   *extent = 1;
-  for (size_t i = 0; i < sizes.size(); ++i) *extent += std::max<int64_t>(sizes[i] - 1, 0) * strides[i];
+  for (size_t i = 0; i < sizes.size(); ++i)
+    *extent += std::max<int64_t>(sizes[i] - 1, 0) * strides[i];
   return strides;
 }
 
@@ -112,8 +133,10 @@ Case random_case(const Sizes& z, Dtype lhs, Dtype rhs, Dtype acc, Dtype out, std
   os.push_back(z.m);
   os.push_back(z.n);
   const bool pad = between(rng, 0, 1) != 0;
-  const int lhs_last = between(rng, 0, 4) == 0 ? -1 : nb + static_cast<int>(between(rng, 0, 1)) * nk;
-  const int rhs_last = between(rng, 0, 4) == 0 ? -1 : nb + static_cast<int>(between(rng, 0, 1)) * nk;
+  const int lhs_last =
+      between(rng, 0, 4) == 0 ? -1 : nb + static_cast<int>(between(rng, 0, 1)) * nk;
+  const int rhs_last =
+      between(rng, 0, 4) == 0 ? -1 : nb + static_cast<int>(between(rng, 0, 1)) * nk;
   const auto l = layout(ls, rng, pad, &c.lhs_extent, lhs_last);
   const auto r = layout(rs, rng, pad, &c.rhs_extent, rhs_last);
   const auto o = layout(os, rng, pad, &c.out_extent, between(rng, 0, 5) == 0 ? -1 : nb + 1);
@@ -124,8 +147,9 @@ Case random_case(const Sizes& z, Dtype lhs, Dtype rhs, Dtype acc, Dtype out, std
 }
 
 std::string describe(const GemmSpec& s) {
-  std::string t = str_cat(name(s.lhs), " ", name(s.rhs), " ", name(s.acc), " ", name(s.out), " m=", s.m, " n=", s.n,
-                          " lhs_m=", s.lhs_m, " rhs_n=", s.rhs_n, " out=", s.out_m, ",", s.out_n);
+  std::string t =
+      str_cat(name(s.lhs), " ", name(s.rhs), " ", name(s.acc), " ", name(s.out), " m=", s.m,
+              " n=", s.n, " lhs_m=", s.lhs_m, " rhs_n=", s.rhs_n, " out=", s.out_m, ",", s.out_n);
   for (auto& d : s.batch) t += str_cat(" batch(", d.size, ":", d.lhs, ",", d.rhs, ",", d.out, ")");
   for (auto& d : s.k) t += str_cat(" k(", d.size, ":", d.lhs, ",", d.rhs, ")");
   return t;
@@ -138,7 +162,8 @@ llvm::Value* shift_relu(llvm::IRBuilderBase& b, const HookArgs& a) {
   const bool fp = type->isFPOrFPVectorTy();
   std::vector<llvm::Constant*> iota;
   for (unsigned i = 0; i < lanes; ++i) iota.push_back(b.getInt64(i));
-  llvm::Value* n = b.CreateAdd(b.CreateVectorSplat(lanes, a.index.back()), llvm::ConstantVector::get(iota));
+  llvm::Value* n =
+      b.CreateAdd(b.CreateVectorSplat(lanes, a.index.back()), llvm::ConstantVector::get(iota));
   llvm::Value* m = b.CreateVectorSplat(lanes, a.index[a.index.size() - 2]);
   llvm::Value* zero = llvm::Constant::getNullValue(type);
   if (fp) {
@@ -156,9 +181,11 @@ void check(const Case& c, const Target& target, bool hook, std::mt19937& rng) {
   SCOPED_TRACE(describe(s) + (hook ? " hook" : "") + str_cat(" bits=", target.vector_bits));
   ContractionHooks hooks;
   if (hook) hooks.epilogue = shift_relu;
-  Kernel k = testing::compile_kernel(target, [&](llvm::Module& m) { return emit_gemm(m, "k", s, target, hooks); });
+  Kernel k = testing::compile_kernel(
+      target, [&](llvm::Module& m) { return emit_gemm(m, "k", s, target, hooks); });
   ASSERT_EQ(k.error, "");
-  Guarded lhs(static_cast<size_t>(c.lhs_extent * byte_size(s.lhs))), rhs(static_cast<size_t>(c.rhs_extent * byte_size(s.rhs)));
+  Guarded lhs(static_cast<size_t>(c.lhs_extent * byte_size(s.lhs))),
+      rhs(static_cast<size_t>(c.rhs_extent * byte_size(s.rhs)));
   Guarded out(static_cast<size_t>(c.out_extent * byte_size(s.out))), again(out.size());
   fill(s.lhs, lhs.data(), static_cast<size_t>(c.lhs_extent), rng);
   fill(s.rhs, rhs.data(), static_cast<size_t>(c.rhs_extent), rng);
@@ -173,7 +200,9 @@ void check(const Case& c, const Target& target, bool hook, std::mt19937& rng) {
   int64_t batches = 1, kt = 1;
   for (auto& d : s.batch) batches *= d.size;
   for (auto& d : s.k) kt *= d.size;
-  double eps = is_float(s.acc) ? (s.acc == Dtype::kF64 ? 1e-15 : 1e-6) * std::sqrt(static_cast<double>(kt)) * 2 : 0;
+  double eps = is_float(s.acc)
+                   ? (s.acc == Dtype::kF64 ? 1e-15 : 1e-6) * std::sqrt(static_cast<double>(kt)) * 2
+                   : 0;
   double out_eps = s.out == Dtype::kBF16 ? 0.004 : s.out == Dtype::kF16 ? 0.0005 : 0;
   int errors = 0;
   for (int64_t b = 0; b < batches; ++b) {
@@ -201,12 +230,16 @@ void check(const Case& c, const Target& target, bool hook, std::mt19937& rng) {
           sum += x;
           mag += std::abs(x);
         }
-        if (hook) sum = std::max(sum + static_cast<double>(n), 0.0) - static_cast<double>(m), mag += static_cast<double>(n + m);
+        if (hook)
+          sum = std::max(sum + static_cast<double>(n), 0.0) - static_cast<double>(m),
+          mag += static_cast<double>(n + m);
         const int64_t at = oo + m * s.out_m + n * s.out_n;
         const double got = read(s.out, out.data(), at);
-        for (int i = 0; i < byte_size(s.out); ++i) written[static_cast<size_t>(at * byte_size(s.out) + i)] = 1;
+        for (int i = 0; i < byte_size(s.out); ++i)
+          written[static_cast<size_t>(at * byte_size(s.out) + i)] = 1;
         if (!(std::abs(got - sum) <= eps * (mag + 1) + out_eps * std::abs(sum)) && ++errors < 5) {
-          ADD_FAILURE() << "b=" << b << " m=" << m << " n=" << n << " got " << got << " want " << sum;
+          ADD_FAILURE() << "b=" << b << " m=" << m << " n=" << n << " got " << got << " want "
+                        << sum;
         }
       }
     }
@@ -221,13 +254,18 @@ void check(const Case& c, const Target& target, bool hook, std::mt19937& rng) {
 
 Sizes random_sizes(std::mt19937& rng) {
   const int64_t kind = between(rng, 0, 7);
-  auto dim = [&] { return pick(rng, {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 48, 63, 64, 65, 80, 100, 130}); };
+  auto dim = [&] {
+    return pick(rng, {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 48, 63, 64, 65, 80, 100, 130});
+  };
   Sizes z{{}, {dim()}, dim(), dim()};
-  if (kind == 0) z = {{between(rng, 1, 40)}, {between(rng, 1, 8)}, between(rng, 1, 8), between(rng, 1, 8)};
+  if (kind == 0)
+    z = {{between(rng, 1, 40)}, {between(rng, 1, 8)}, between(rng, 1, 8), between(rng, 1, 8)};
   if (kind == 1) z = {{}, {between(rng, 300, 1500)}, between(rng, 1, 40), between(rng, 1, 150)};
   if (kind == 2) z = {{}, {between(rng, 1, 700)}, between(rng, 1, 6), between(rng, 1, 300)};
-  if (kind == 3) z = {{3, 2}, {dim(), between(rng, 1, 3)}, between(rng, 1, 40), between(rng, 1, 70)};
-  if (kind == 4) z = {{}, {between(rng, 1, 5), between(rng, 1, 9), between(rng, 1, 40)}, dim(), dim()};
+  if (kind == 3)
+    z = {{3, 2}, {dim(), between(rng, 1, 3)}, between(rng, 1, 40), between(rng, 1, 70)};
+  if (kind == 4)
+    z = {{}, {between(rng, 1, 5), between(rng, 1, 9), between(rng, 1, 40)}, dim(), dim()};
   if (kind == 5) z = {{}, {between(rng, 5000, 20000)}, between(rng, 1, 20), between(rng, 1, 20)};
   if (kind == 6) z = {{}, {pick(rng, {256, 512})}, between(rng, 48, 60), pick(rng, {512, 1024})};
   return z;
@@ -239,18 +277,20 @@ TEST(Gemm, RandomF32) {
   std::mt19937 rng(1);
   for (int i = 0; i < 300 && !::testing::Test::HasFatalFailure(); ++i) {
     const Target target = testing::level_target(kLevels[i % 5 < 3 ? 0 : i % 5 - 2]);
-    check(random_case(random_sizes(rng), Dtype::kF32, Dtype::kF32, Dtype::kF32, Dtype::kF32, rng), target, i % 2, rng);
+    check(random_case(random_sizes(rng), Dtype::kF32, Dtype::kF32, Dtype::kF32, Dtype::kF32, rng),
+          target, i % 2, rng);
   }
 }
 
 TEST(Gemm, RandomOtherTypes) {
   std::mt19937 rng(2);
   using D = Dtype;
-  const Dtype types[][4] = {{D::kF64, D::kF64, D::kF64, D::kF64}, {D::kBF16, D::kBF16, D::kF32, D::kBF16},
-                            {D::kBF16, D::kBF16, D::kF32, D::kF32}, {D::kF16, D::kF16, D::kF32, D::kF16},
-                            {D::kS8, D::kS8, D::kS32, D::kS32}, {D::kU8, D::kS8, D::kS32, D::kS32},
-                            {D::kS16, D::kS16, D::kS32, D::kS32}, {D::kS32, D::kS32, D::kS32, D::kS32},
-                            {D::kBF16, D::kF32, D::kF32, D::kF32}};
+  const Dtype types[][4] = {
+      {D::kF64, D::kF64, D::kF64, D::kF64},   {D::kBF16, D::kBF16, D::kF32, D::kBF16},
+      {D::kBF16, D::kBF16, D::kF32, D::kF32}, {D::kF16, D::kF16, D::kF32, D::kF16},
+      {D::kS8, D::kS8, D::kS32, D::kS32},     {D::kU8, D::kS8, D::kS32, D::kS32},
+      {D::kS16, D::kS16, D::kS32, D::kS32},   {D::kS32, D::kS32, D::kS32, D::kS32},
+      {D::kBF16, D::kF32, D::kF32, D::kF32}};
   for (int i = 0; i < 270 && !::testing::Test::HasFatalFailure(); ++i) {
     const auto& t = types[i % 9];
     Target target = testing::level_target(kLevels[i % 5 < 3 ? 0 : i % 5 - 2]);
@@ -269,7 +309,8 @@ TEST(Gemm, EmptySumAndEmptyOutput) {
   s.m = 0;
   s.n = 4;
   s.k = {{3, 1, 1}};
-  Kernel k = testing::compile_kernel(target, [&](llvm::Module& m) { return emit_gemm(m, "k", s, target); });
+  Kernel k = testing::compile_kernel(target,
+                                     [&](llvm::Module& m) { return emit_gemm(m, "k", s, target); });
   ASSERT_EQ(k.error, "");
   EXPECT_EQ(k.plan.phases[0].items, 0);
 }
@@ -292,24 +333,36 @@ TEST(Gemm, LoadHooks) {
       EXPECT_EQ(strides.size(), a.index.size());
       llvm::Value* offset = b.getInt64(0);
       for (size_t j = 0; j < strides.size(); ++j) {
-        offset = b.CreateAdd(offset, b.CreateMul(a.index[j], b.getInt64(static_cast<uint64_t>(strides[j]))));
+        offset = b.CreateAdd(
+            offset, b.CreateMul(a.index[j], b.getInt64(static_cast<uint64_t>(strides[j]))));
       }
       const int64_t step = strides[static_cast<size_t>(a.lane_axis)];
       std::vector<llvm::Constant*> lanes;
-      for (int l = 0; l < a.lanes; ++l) lanes.push_back(b.getInt64(static_cast<uint64_t>(l * step)));
-      llvm::Value* at = b.CreateAdd(b.CreateVectorSplat(static_cast<unsigned>(a.lanes), offset), llvm::ConstantVector::get(lanes));
-      llvm::Value* base = b.CreateLoad(b.getPtrTy(), b.CreateConstGEP1_64(b.getPtrTy(), a.buffers, left ? 0 : 1));
+      for (int l = 0; l < a.lanes; ++l)
+        lanes.push_back(b.getInt64(static_cast<uint64_t>(l * step)));
+      llvm::Value* at = b.CreateAdd(b.CreateVectorSplat(static_cast<unsigned>(a.lanes), offset),
+                                    llvm::ConstantVector::get(lanes));
+      llvm::Value* base =
+          b.CreateLoad(b.getPtrTy(), b.CreateConstGEP1_64(b.getPtrTy(), a.buffers, left ? 0 : 1));
       auto* type = llvm::FixedVectorType::get(b.getFloatTy(), static_cast<unsigned>(a.lanes));
-      llvm::Value* mask = a.mask ? a.mask : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), static_cast<unsigned>(a.lanes)));
-      llvm::Value* v = b.CreateMaskedGather(type, b.CreateGEP(b.getFloatTy(), base, at), llvm::Align(4), mask, llvm::Constant::getNullValue(type));
+      llvm::Value* mask = a.mask ? a.mask
+                                 : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(
+                                       b.getInt1Ty(), static_cast<unsigned>(a.lanes)));
+      llvm::Value* v =
+          b.CreateMaskedGather(type, b.CreateGEP(b.getFloatTy(), base, at), llvm::Align(4), mask,
+                               llvm::Constant::getNullValue(type));
       return b.CreateFMul(v, llvm::ConstantFP::get(type, left ? 2.0 : -0.5));
     };
     ContractionHooks hooks;
-    if (i % 3 != 1) hooks.lhs = [&](llvm::IRBuilderBase& b, const HookArgs& a) { return load(b, a, true); };
-    if (i % 3 != 0) hooks.rhs = [&](llvm::IRBuilderBase& b, const HookArgs& a) { return load(b, a, false); };
+    if (i % 3 != 1)
+      hooks.lhs = [&](llvm::IRBuilderBase& b, const HookArgs& a) { return load(b, a, true); };
+    if (i % 3 != 0)
+      hooks.rhs = [&](llvm::IRBuilderBase& b, const HookArgs& a) { return load(b, a, false); };
     const float factor = (hooks.lhs ? 2.0f : 1.0f) * (hooks.rhs ? -0.5f : 1.0f);
-    Kernel with = testing::compile_kernel(target, [&](llvm::Module& m) { return emit_gemm(m, "k", s, target, hooks); });
-    Kernel plain = testing::compile_kernel(target, [&](llvm::Module& m) { return emit_gemm(m, "k", s, target); });
+    Kernel with = testing::compile_kernel(
+        target, [&](llvm::Module& m) { return emit_gemm(m, "k", s, target, hooks); });
+    Kernel plain = testing::compile_kernel(
+        target, [&](llvm::Module& m) { return emit_gemm(m, "k", s, target); });
     ASSERT_EQ(with.error + plain.error, "");
     Guarded lhs(static_cast<size_t>(c.lhs_extent * 4)), rhs(static_cast<size_t>(c.rhs_extent * 4));
     Guarded a(static_cast<size_t>(c.out_extent * 4)), b(a.size());
@@ -317,7 +370,8 @@ TEST(Gemm, LoadHooks) {
     std::memset(b.data(), 0, b.size());
     fill(s.lhs, lhs.data(), static_cast<size_t>(c.lhs_extent), rng);
     fill(s.rhs, rhs.data(), static_cast<size_t>(c.rhs_extent), rng);
-    Aligned work(static_cast<size_t>(std::max(with.plan.workspace_bytes, plain.plan.workspace_bytes)));
+    Aligned work(
+        static_cast<size_t>(std::max(with.plan.workspace_bytes, plain.plan.workspace_bytes)));
     testing::run_split(with, {lhs.data(), rhs.data(), a.data(), work.data}, rng);
     testing::run_split(plain, {lhs.data(), rhs.data(), b.data(), work.data}, rng);
     for (size_t j = 0; j < a.size() / 4; ++j) {
