@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise.h"
+
+namespace braze {
+
+std::string constraint(const InferContext& c, std::string_view label) {
+  return str_cat(" (", message_name(c.op), "_", label, ")");
+}
+
+Status expect_class(const InferContext& c, size_t k, uint32_t classes) {
+  const Shape& s = c.operand(k);
+  if (in_class(s, classes)) return absl::OkStatus();
+  return invalid(message_name(c.op), ": operand ", k, " is ", to_string(s, false), ", expected ",
+                 class_names(classes), " elements", constraint(c, str_cat("i", k + 1)));
+}
+
+Status expect_same_dtype(const InferContext& c, size_t a, size_t b, std::string_view label) {
+  if (c.operand(a).dtype == c.operand(b).dtype) return absl::OkStatus();
+  return invalid(message_name(c.op), ": operand element types ", name(c.operand(a).dtype), " and ",
+                 name(c.operand(b).dtype), " differ", constraint(c, label));
+}
+
+Result<Shape> common_shape(const InferContext& c, const Shape& a, const Shape& b,
+                           std::string_view label) {
+  Shape out = a.with_dtype(a.dtype);
+  out.quant = a.quant;
+  bool equal = a.rank() == b.rank();
+  for (int64_t i = 0; equal && i < a.rank(); ++i) {
+    if (out.dims[i] == kUnknownDim) out.dims[i] = b.dims[i];
+    else equal = out.dims[i] == b.dims[i] || b.dims[i] == kUnknownDim;
+    if (b.is_dynamic(i) && !out.is_dynamic(i)) {
+      out.dynamic.resize(out.dims.size(), false);
+      out.dynamic[i] = true;
+    }
+  }
+  if (equal) return out;
+  return invalid(message_name(c.op), ": operand shapes ", to_string(a, false), " and ",
+                 to_string(b, false), " differ", constraint(c, label));
+}
+
+Shape eval_shape(const EvalContext& c, DimSpan dims) {
+  Shape s = c.instr.shape;
+  s.layout.clear();
+  s.dims.assign(dims.begin(), dims.end());
+  return s;
+}
+
+Status expect_elements(const EvalContext& c, int64_t n, bool scalars) {
+  for (const Literal& l : c.operands)
+    if (l.elements() != n && !(scalars && l.shape().is_scalar()))
+      return invalid(message_name(c.instr.op), ": values of ", l.elements(), " and ", n,
+                     " elements given");
+  return absl::OkStatus();
+}
+
+}  // namespace braze
