@@ -59,8 +59,8 @@ inline Literal value(Op op, const std::vector<Literal>& args, Attrs attrs = NoAt
 // Expects an error whose text contains `part`.
 inline void expect_error(const Result<Literal>& r, std::string_view part) {
   ASSERT_FALSE(r.ok()) << "no error; expected: " << part;
-  EXPECT_NE(std::string_view(r.status().message()).find(part), std::string_view::npos)
-      << r.status().message() << "\nexpected: " << part;
+  const std::string message(r.status().message());
+  EXPECT_NE(message.find(part), std::string::npos) << message << "\nexpected: " << part;
 }
 
 // Equal numbers, where NaN equals NaN and zeros have their sign.
@@ -68,23 +68,21 @@ inline void expect_floats(const Literal& l, const Numbers& want) {
   ASSERT_EQ(l.elements(), static_cast<int64_t>(want.size()));
   for (size_t i = 0; i < want.size(); ++i) {
     const double got = l.get_float(i);
-    if (std::isnan(want[i])) EXPECT_TRUE(std::isnan(got)) << "at " << i << ": " << got;
-    else EXPECT_EQ(got, want[i]) << "at " << i;
-    if (want[i] == 0) EXPECT_EQ(std::signbit(got), std::signbit(want[i])) << "at " << i;
+    EXPECT_TRUE(got == want[i] || (std::isnan(got) && std::isnan(want[i])))
+        << "at " << i << ": " << got << ", not " << want[i];
+    EXPECT_TRUE(want[i] != 0 || std::signbit(got) == std::signbit(want[i])) << "at " << i;
   }
 }
 inline void expect_ints(const Literal& l, const std::vector<int64_t>& want) {
   ASSERT_EQ(l.elements(), static_cast<int64_t>(want.size()));
   for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(l.get_int(i), want[i]) << "at " << i;
 }
-// Complex numbers within a relative distance.
+// Complex numbers within a distance relative to their magnitude.
 inline void expect_near(const Literal& l, const ComplexNumbers& want, double tolerance) {
   ASSERT_EQ(l.elements(), static_cast<int64_t>(want.size()));
   for (size_t i = 0; i < want.size(); ++i) {
     const std::complex<double> got = l.get_complex(i);
-    EXPECT_LE(std::abs(got.real() - want[i].real()), tolerance * std::abs(want[i].real()))
-        << "at " << i << ": " << got << " for " << want[i];
-    EXPECT_LE(std::abs(got.imag() - want[i].imag()), tolerance * std::abs(want[i].imag()))
+    EXPECT_LE(std::abs(got - want[i]), tolerance * std::abs(want[i]))
         << "at " << i << ": " << got << " for " << want[i];
   }
 }
