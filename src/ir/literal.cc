@@ -46,10 +46,11 @@ void store_float(Dtype t, char* p, int64_t i, double v) {
 }
 
 int64_t load_int(Dtype t, const char* p, int64_t i) {
+  const bool negative_too = is_signed_int(t);
   switch (byte_size(t)) {
-    case 1: return is_signed_int(t) ? load<int8_t>(p, i) : load<uint8_t>(p, i);
-    case 2: return is_signed_int(t) ? load<int16_t>(p, i) : load<uint16_t>(p, i);
-    case 4: return is_signed_int(t) ? load<int32_t>(p, i) : load<uint32_t>(p, i);
+    case 1: return negative_too ? int64_t{load<int8_t>(p, i)} : int64_t{load<uint8_t>(p, i)};
+    case 2: return negative_too ? int64_t{load<int16_t>(p, i)} : int64_t{load<uint16_t>(p, i)};
+    case 4: return negative_too ? int64_t{load<int32_t>(p, i)} : int64_t{load<uint32_t>(p, i)};
     default: return load<int64_t>(p, i);
   }
 }

@@ -19,6 +19,10 @@ TEST(Literal, IntegersWrapAndFloatsSaturate) {
   EXPECT_EQ(l.get_int(1), 127);
   EXPECT_EQ(l.get_int(2), -128);
   EXPECT_EQ(l.get_int(3), 0);
+  for (Dtype t : {Dtype::kS2, Dtype::kS4, Dtype::kS8, Dtype::kS16, Dtype::kS32, Dtype::kS64})
+    EXPECT_EQ(Literal::scalar_int(t, -2).get_int(0), -2) << name(t);
+  for (Dtype t : {Dtype::kU2, Dtype::kU4, Dtype::kU8, Dtype::kU16, Dtype::kU32})
+    EXPECT_EQ(Literal::scalar_int(t, -1).get_int(0), (int64_t{1} << bit_size(t)) - 1) << name(t);
   EXPECT_EQ(Literal::scalar_int(Dtype::kS4, 9).get_int(0), -7);
   EXPECT_EQ(Literal::scalar_int(Dtype::kU4, -1).get_int(0), 15);
   EXPECT_EQ(Literal::scalar_int(Dtype::kS2, 2).get_int(0), -2);
