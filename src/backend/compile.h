@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// compile: Module → Executable, on one of the backends:
+//   cpu        fused, compiled kernels (the product)
+//   reference  the evaluator
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/status.h"
+#include "ir/literal.h"
+#include "ir/module.h"
+#include "ops/op_def.h"
+#include "plan/plan.h"
+
+namespace braze {
+
+struct CompileOptions {
+  std::string backend = "cpu";
+  std::string target = "host";   // host, baseline, avx2, avx512
+  int threads = 0;               // 0: the process's pool
+  bool check = false;            // verify the module after each pass
+  // Called after each pass with its name and the module, for dumps.
+  std::function<void(std::string_view pass, const Module& m)> after_pass;
+  std::function<void(const Instr& producer, const Instr& consumer, std::string_view verdict)> trace;
+};
+
+struct CompileStats {
+  std::vector<std::pair<std::string, double>> phases;  // name, milliseconds
+  double total_ms = 0;
+  int64_t kernels = 0, launches = 0, library_calls = 0;
+  int64_t arena_bytes = 0, code_bytes = 0;
+  double flops = 0, bytes = 0;  // of all kernel launches, loops counted once
+};
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // Arguments by entry parameter (tuples allowed) → the root's value.
+  virtual Result<Literal> run(absl::Span<const Literal> args, World* world = nullptr) = 0;
+  // One pointer per leaf; results are written where asked. UNIMPLEMENTED on `reference`.
+  virtual Status run_raw(absl::Span<const void* const> args, absl::Span<void* const> results) = 0;
+  virtual const Plan* plan() const { return nullptr; }
+  const CompileStats& stats() const { return stats_; }
+  const std::vector<Shape>& parameters() const { return parameters_; }
+  const Shape& result() const { return result_; }
+
+ protected:
+  friend Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module>, const CompileOptions&);
+  CompileStats stats_;
+  std::vector<Shape> parameters_;
+  Shape result_;
+};
+
+Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
+                                            const CompileOptions& options = {});
+
+// The passes before planning, by name, on the module in place.
+Status optimize(Module& m, const CompileOptions& options, CompileStats* stats = nullptr);
+
+// "llvm" or "asm" text of a plan's kernels.
+Result<std::string> code_text(const Plan& p, const CompileOptions& options, bool assembly);
+
+}  // namespace braze

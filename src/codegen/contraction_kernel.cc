@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/contraction_kernel.h"
+
+#include <algorithm>
+
+#include "codegen/conv.h"
+#include "codegen/gemm.h"
+#include "codegen/jit.h"
+#include "codegen/scalar_emit.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace braze::codegen {
+namespace {
+
+using loop::Contraction;
+
+CpuTarget cpu_of(const Target& t) {
+  CpuTarget c = cpu_target_from_features(t.features);
+  c.vector_bits = t.vector_bits;
+  c.l1_bytes = t.l1_bytes;
+  c.l2_bytes = t.l2_bytes;
+  return c;
+}
+
+GemmSpec gemm_spec(const Contraction& c, int workspace) {
+  GemmSpec s;
+  s.lhs = c.lhs, s.rhs = c.rhs, s.acc = c.acc, s.out = c.out;
+  for (auto& d : c.batch) s.batch.push_back({d.size, d.lhs, d.rhs, d.out});
+  for (auto& d : c.k) s.k.push_back({d.size, d.lhs, d.rhs});
+  s.m = c.m.size, s.n = c.n.size;
+  s.lhs_m = c.m.lhs, s.out_m = c.m.out, s.rhs_n = c.n.rhs, s.out_n = c.n.out;
+  s.lhs_buffer = static_cast<int>(c.lhs_buffer);
+  s.rhs_buffer = static_cast<int>(c.rhs_buffer);
+  s.out_buffer = static_cast<int>(c.out_buffer);
+  s.workspace_buffer = workspace;
+  return s;
+}
+
+ConvSpec conv_spec(const Contraction& c, int workspace) {
+  ConvSpec s;
+  const ConvDims& d = c.conv.dims;
+  Dims in = strides(c.lhs_dims), ker = strides(c.rhs_dims), out = strides(c.out_dims);
+  s.lhs = c.lhs, s.rhs = c.rhs, s.acc = c.acc, s.out = c.out;
+  int64_t fg = c.conv.feature_groups, bg = c.conv.batch_groups;
+  s.groups = fg > 1 ? fg : bg;
+  s.batch = c.lhs_dims[d.input_batch] / bg;
+  s.in_features = c.lhs_dims[d.input_feature] / fg;
+  s.out_features = c.out_dims[d.output_feature] / s.groups;
+  for (size_t i = 0; i < c.conv.window.size(); ++i) {
+    const WindowDim& w = c.conv.window[i];
+    ConvSpatial sp;
+    sp.in = c.lhs_dims[d.input_spatial[i]];
+    sp.window = c.rhs_dims[d.kernel_spatial[i]];
+    sp.out = c.out_dims[d.output_spatial[i]];
+    sp.stride = w.stride, sp.pad_low = w.pad_low;
+    sp.base_dilation = w.base_dilation, sp.window_dilation = w.window_dilation;
+    sp.reversed = w.reversal;
+    sp.in_stride = in[d.input_spatial[i]];
+    sp.window_stride = ker[d.kernel_spatial[i]];
+    sp.out_stride = out[d.output_spatial[i]];
+    s.spatial.push_back(sp);
+  }
+  s.in_batch = in[d.input_batch], s.in_feature = in[d.input_feature];
+  s.in_group = bg > 1 ? s.batch * s.in_batch : s.in_features * s.in_feature;
+  s.rhs_in = ker[d.kernel_input], s.rhs_out = ker[d.kernel_output];
+  s.rhs_group = s.out_features * s.rhs_out;
+  s.out_batch = out[d.output_batch], s.out_feature = out[d.output_feature];
+  s.out_group = s.out_features * s.out_feature;
+  s.lhs_buffer = static_cast<int>(c.lhs_buffer);
+  s.rhs_buffer = static_cast<int>(c.rhs_buffer);
+  s.out_buffer = static_cast<int>(c.out_buffer);
+  s.workspace_buffer = workspace;
+  return s;
+}
+
+// The epilogue as a hook: its first store is the product's own place, whose value is returned.
+EpilogueHook epilogue_hook(const loop::Kernel& k, const Target& target, bool swapped) {
+  const Contraction& c = *k.contraction;
+  if (c.epilogue.empty()) return nullptr;
+  return [&k, &c, &target, swapped](llvm::IRBuilderBase& b, const HookArgs& a) -> llvm::Value* {
+    size_t rank = c.index_vars.size();
+    // Swapped products have their last two coordinates exchanged.
+    auto place = [&](size_t i) {
+      return swapped && i + 2 >= rank ? (i + 1 == rank ? rank - 2 : rank - 1) : i;
+    };
+    int64_t lane_var = c.index_vars[place(a.lane_axis)];
+    ScalarEmitter e(b, k.graph, target, a.lanes, lane_var);
+    llvm::Type* ptr = llvm::PointerType::getUnqual(b.getContext());
+    for (size_t i = 0; i < k.buffers.size(); ++i) {
+      BufferBinding binding;
+      binding.base = b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, a.buffers, i));
+      binding.align = byte_size(k.buffers[i].dtype);
+      binding.invariant = k.buffers[i].role == loop::Role::kInput;
+      e.bind_buffer(static_cast<int64_t>(i), binding);
+    }
+    for (size_t i = 0; i < rank; ++i) e.bind_var(c.index_vars[place(i)], a.index[i]);
+    e.bind_var(c.acc_var, a.lanes == 1 && a.acc->getType()->isVectorTy()
+                              ? b.CreateExtractElement(a.acc, uint64_t{0})
+                              : a.acc);
+    if (a.lanes > 1) e.set_mask(a.mask);
+    for (size_t i = 1; i < c.epilogue.size(); ++i) {
+      const loop::Store& s = c.epilogue[i];
+      e.store(s.buffer, k.buffers[s.buffer].dtype, s.offset, e.emit(s.value));
+    }
+    llvm::Value* v = e.emit(c.epilogue[0].value);
+    if (a.lanes > 1 || !a.acc->getType()->isVectorTy()) return e.splat(v);
+    return b.CreateVectorSplat(1, v);
+  };
+}
+
+}  // namespace
+
+bool contraction_supported(const Contraction& c, const Target& target) {
+  CpuTarget cpu = cpu_of(target);
+  return c.is_conv ? conv_supported(conv_spec(c, 3), cpu) : gemm_supported(gemm_spec(c, 3), cpu);
+}
+
+Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Target& target) {
+  const Contraction& c = *kernel.contraction;
+  int workspace = static_cast<int>(kernel.buffers.size());
+  if (c.is_conv) return plan_conv(conv_spec(c, workspace), cpu_of(target), "contraction");
+  GemmSpec spec = gemm_spec(c, workspace);
+  if (wants_swap(spec)) spec = swap_sides(spec);
+  return plan_gemm(spec, cpu_of(target), "contraction");
+}
+
+Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel& kernel,
+                                       std::string_view name, const Target& target) {
+  const Contraction& c = *kernel.contraction;
+  CpuTarget cpu = cpu_of(target);
+  int workspace = static_cast<int>(kernel.buffers.size());
+  std::vector<std::string> known;
+  for (llvm::Function& f : module) known.push_back(f.getName().str());
+  ContractionHooks hooks;
+  ContractionPlan plan;
+  if (c.is_conv) {
+    hooks.epilogue = epilogue_hook(kernel, target, false);
+    ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), cpu, hooks));
+  } else {
+    GemmSpec spec = gemm_spec(c, workspace);
+    bool swap = wants_swap(spec);
+    if (swap) spec = swap_sides(spec);
+    hooks.epilogue = epilogue_hook(kernel, target, swap);
+    ASSIGN(plan, emit_gemm(module, name, spec, cpu, hooks));
+  }
+  for (llvm::Function& f : module)
+    if (!f.isDeclaration() &&
+        std::find(known.begin(), known.end(), f.getName().str()) == known.end())
+      set_function_attributes(f, target);
+  EmittedKernel out;
+  out.scratch_bytes = plan.scratch_bytes;
+  out.workspace_bytes = plan.workspace_bytes;
+  for (const ContractionPhase& p : plan.phases) out.phases.push_back({p.function, p.items, p.grain});
+  return out;
+}
+
+}  // namespace braze::codegen

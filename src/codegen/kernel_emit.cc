@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/kernel_emit.h"
+
+#include <memory>
+
+#include "codegen/contraction_kernel.h"
+#include "codegen/jit.h"
+#include "codegen/scalar_emit.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace braze::codegen {
+namespace {
+
+using loop::Accumulator;
+using loop::Loop;
+using loop::LoopKind;
+using loop::Stmt;
+using scalar::Scalar;
+
+// The nodes of `body` and of the loops in it, and the variables these loops bind.
+void collect(const std::vector<Stmt>& body, std::vector<Scalar>* roots, std::vector<int64_t>* vars) {
+  auto root = [&](Scalar s) {
+    if (s) roots->push_back(s);
+  };
+  for (const Stmt& s : body) {
+    if (s.kind == Stmt::Kind::kStore) {
+      root(s.store.offset), root(s.store.value), root(s.store.condition);
+    } else if (s.kind == Stmt::Kind::kLet) {
+      root(s.let.value);
+      vars->push_back(s.let.var);
+    } else {
+      const Loop& l = *s.loop;
+      vars->push_back(l.var);
+      root(l.count);
+      for (const Accumulator& a : l.accumulators) {
+        for (Scalar i : a.init) root(i);
+        for (Scalar n : a.next) root(n);
+        vars->insert(vars->end(), a.var.begin(), a.var.end());
+        vars->insert(vars->end(), a.result.begin(), a.result.end());
+      }
+      collect(l.body, roots, vars);
+    }
+  }
+}
+
+// Emits one phase. `Scope` is an emitter with all that is bound in it: a vector loop gets a scope of
+// its own, since its emitter has its own width and vector variable.
+class PhaseEmitter {
+ public:
+  PhaseEmitter(llvm::Module& m, const loop::Kernel& k, const loop::Phase& p, const Target& t)
+      : module_(m), context_(m.getContext()), b_(context_), kernel_(k), phase_(p), target_(t) {}
+
+  void emit(std::string_view name) {
+    llvm::Type* ptr = llvm::PointerType::getUnqual(context_);
+    llvm::Type* i64 = b_.getInt64Ty();
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, i64, i64, ptr}, false);
+    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                       llvm::StringRef(name.data(), name.size()), module_);
+    set_function_attributes(*function_, target_);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
+    load_buffers();
+    auto scope = make_scope(1, -1);
+    if (phase_.items == 1) {
+      bind(*scope, phase_.item_var, b_.getInt64(0));
+      body(*scope, phase_.body);
+    } else {
+      std::vector<Scalar> roots;
+      std::vector<int64_t> inner{phase_.item_var};
+      collect(phase_.body, &roots, &inner);
+      scope->emitter->hoist(roots, inner);
+      counted_loop(function_->getArg(1), function_->getArg(2), [&](llvm::Value* item) {
+        size_t open = scope->emitter->open_scope();
+        bind(*scope, phase_.item_var, item);
+        body(*scope, phase_.body);
+        scope->emitter->close_scope(open);
+      });
+    }
+    b_.CreateRetVoid();
+  }
+
+ private:
+  struct Scope {
+    std::unique_ptr<ScalarEmitter> emitter;
+    int width = 1;
+    llvm::Value* mask = nullptr;
+    std::vector<std::pair<int64_t, llvm::Value*>> bound;
+  };
+
+  // A loop over [from, to), known to run at least once if `at_least_once`.
+  template <typename F>
+  void counted_loop(llvm::Value* from, llvm::Value* to, F f, int64_t step = 1,
+                    bool at_least_once = false) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* loop = llvm::BasicBlock::Create(context_, "loop", function_);
+    auto* after = llvm::BasicBlock::Create(context_, "after", function_);
+    if (at_least_once) b_.CreateBr(loop);
+    else b_.CreateCondBr(b_.CreateICmpSLT(from, to), loop, after);
+    b_.SetInsertPoint(loop);
+    llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+    i->addIncoming(from, before);
+    f(i);
+    llvm::Value* next = b_.CreateAdd(i, b_.getInt64(step), "", true, true);
+    i->addIncoming(next, b_.GetInsertBlock());
+    b_.CreateCondBr(b_.CreateICmpSLT(next, to), loop, after);
+    b_.SetInsertPoint(after);
+  }
+
+  void load_buffers() {
+    llvm::Type* ptr = llvm::PointerType::getUnqual(context_);
+    int64_t scratch = 0;
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      const loop::Buffer& buffer = kernel_.buffers[i];
+      BufferBinding binding;
+      if (buffer.role == loop::Role::kScratch) {
+        binding.base = b_.CreateConstGEP1_64(b_.getInt8Ty(), function_->getArg(3), scratch);
+        binding.align = 64;
+        scratch += (buffer.elements * byte_size(buffer.dtype) + 63) / 64 * 64;
+      } else {
+        binding.base =
+            b_.CreateLoad(ptr, b_.CreateConstGEP1_64(ptr, function_->getArg(0), i));
+        binding.align = byte_size(buffer.dtype);
+        binding.invariant = buffer.role == loop::Role::kInput;
+      }
+      buffers_.push_back(binding);
+    }
+  }
+
+  std::unique_ptr<Scope> make_scope(int width, int64_t vector_var) {
+    auto s = std::make_unique<Scope>();
+    s->emitter = std::make_unique<ScalarEmitter>(b_, kernel_.graph, target_, width, vector_var);
+    s->width = width;
+    for (size_t i = 0; i < buffers_.size(); ++i)
+      s->emitter->bind_buffer(static_cast<int64_t>(i), buffers_[i]);
+    return s;
+  }
+  void bind(Scope& s, int64_t var, llvm::Value* v) {
+    s.emitter->bind_var(var, v);
+    s.bound.emplace_back(var, v);
+  }
+
+  void body(Scope& scope, const std::vector<Stmt>& stmts) {
+    for (const Stmt& s : stmts) {
+      switch (s.kind) {
+        case Stmt::Kind::kStore: store(scope, s.store); break;
+        case Stmt::Kind::kLet: bind(scope, s.let.var, scope.emitter->emit(s.let.value)); break;
+        case Stmt::Kind::kLoop:
+          if (s.loop->kind == LoopKind::kVector && phase_.width > 1) vector_loop(scope, *s.loop);
+          else serial_loop(scope, *s.loop);
+      }
+    }
+  }
+
+  void store(Scope& scope, const loop::Store& s) {
+    ScalarEmitter::StoreOptions options;
+    options.condition = s.condition;
+    options.non_temporal = false;
+    scope.emitter->store(s.buffer, kernel_.buffers[s.buffer].dtype, s.offset,
+                         scope.emitter->emit(s.value), options);
+  }
+
+  llvm::Value* extent(Scope& scope, const Loop& l) {
+    if (!l.count) return b_.getInt64(l.extent);
+    return b_.CreateSExtOrTrunc(scope.emitter->emit_base(l.count), b_.getInt64Ty());
+  }
+
+  // A phi in `block` for each accumulator of a loop, starting at `start` coming from `before`.
+  std::vector<llvm::PHINode*> phis(const std::vector<llvm::Value*>& start, llvm::BasicBlock* before) {
+    std::vector<llvm::PHINode*> out;
+    for (llvm::Value* v : start) {
+      out.push_back(b_.CreatePHI(v->getType(), 2));
+      out.back()->addIncoming(v, before);
+    }
+    return out;
+  }
+
+  llvm::Value* wide(Scope& scope, Scalar s) {
+    return scope.width > 1 ? scope.emitter->emit_vector(s) : scope.emitter->emit(s);
+  }
+
+  void hoist_invariants(Scope& scope, const Loop& l) {
+    std::vector<Scalar> roots;
+    std::vector<int64_t> inner{l.var};
+    for (const Accumulator& a : l.accumulators) {
+      inner.insert(inner.end(), a.var.begin(), a.var.end());
+      roots.insert(roots.end(), a.next.begin(), a.next.end());
+    }
+    collect(l.body, &roots, &inner);
+    scope.emitter->hoist(roots, inner);
+  }
+
+  void serial_loop(Scope& scope, const Loop& l) {
+    std::vector<llvm::Value*> start;
+    for (const Accumulator& a : l.accumulators)
+      for (Scalar i : a.init) start.push_back(wide(scope, i));
+    llvm::Value* n = extent(scope, l);
+    hoist_invariants(scope, l);
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* loop = llvm::BasicBlock::Create(context_, "serial", function_);
+    auto* after = llvm::BasicBlock::Create(context_, "after", function_);
+    bool runs = !l.count && l.extent > 0;
+    if (runs) b_.CreateBr(loop);
+    else b_.CreateCondBr(b_.CreateICmpSGT(n, b_.getInt64(0)), loop, after);
+    b_.SetInsertPoint(loop);
+    llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+    i->addIncoming(b_.getInt64(0), before);
+    auto acc = phis(start, before);
+    size_t open = scope.emitter->open_scope();
+    size_t bound = scope.bound.size();
+    bind(scope, l.var, i);
+    bind_accumulators(scope, l, acc);
+    body(scope, l.body);
+    std::vector<llvm::Value*> next;
+    for (const Accumulator& a : l.accumulators)
+      for (Scalar s : a.next) next.push_back(wide(scope, s));
+    scope.emitter->close_scope(open);
+    scope.bound.resize(bound);
+    llvm::Value* i1 = b_.CreateAdd(i, b_.getInt64(1), "", true, true);
+    llvm::BasicBlock* latch = b_.GetInsertBlock();
+    i->addIncoming(i1, latch);
+    for (size_t k = 0; k < acc.size(); ++k) acc[k]->addIncoming(next[k], latch);
+    b_.CreateCondBr(b_.CreateICmpSLT(i1, n), loop, after);
+    b_.SetInsertPoint(after);
+    std::vector<llvm::Value*> result;
+    for (size_t k = 0; k < acc.size(); ++k) {
+      llvm::PHINode* p = b_.CreatePHI(acc[k]->getType(), 2);
+      p->addIncoming(next[k], latch);
+      if (!runs) p->addIncoming(start[k], before);
+      result.push_back(p);
+    }
+    bind_results(scope, l, result);
+  }
+
+  template <typename V>
+  void bind_accumulators(Scope& scope, const Loop& l, const std::vector<V*>& values) {
+    size_t k = 0;
+    for (const Accumulator& a : l.accumulators)
+      for (int64_t v : a.var) bind(scope, v, values[k++]);
+  }
+  void bind_results(Scope& scope, const Loop& l, const std::vector<llvm::Value*>& values) {
+    size_t k = 0;
+    for (const Accumulator& a : l.accumulators)
+      for (int64_t v : a.result) bind(scope, v, values[k++]);
+  }
+
+  // Whole vectors first, then one masked vector for the rest.
+  void vector_loop(Scope& outer, const Loop& l) {
+    const int w = phase_.width;
+    llvm::Value* n = extent(outer, l);
+    auto inner = make_scope(w, l.var);
+    for (auto& [var, value] : outer.bound) bind(*inner, var, value);
+    std::vector<llvm::Value*> start;
+    for (const Accumulator& a : l.accumulators)
+      for (Scalar s : a.identity) start.push_back(inner->emitter->emit_vector(s));
+    hoist_invariants(*inner, l);
+
+    llvm::Value* whole = b_.CreateAnd(n, b_.getInt64(-static_cast<int64_t>(w)));
+    std::vector<llvm::Value*> acc = start;
+    if (l.count || l.extent >= w) acc = whole_vectors(*inner, l, whole, start);
+    if (l.count || l.extent % w != 0) acc = tail_vector(*inner, l, n, whole, acc);
+    std::vector<llvm::Value*> results;
+    size_t k = 0;
+    for (const Accumulator& a : l.accumulators) {
+      std::vector<llvm::Value*> lanes(acc.begin() + k, acc.begin() + k + a.var.size());
+      k += a.var.size();
+      for (llvm::Value* v : combine_lanes(outer, a, std::move(lanes))) results.push_back(v);
+    }
+    bind_results(outer, l, results);
+  }
+
+  std::vector<llvm::Value*> whole_vectors(Scope& scope, const Loop& l, llvm::Value* whole,
+                                          const std::vector<llvm::Value*>& start) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* loop = llvm::BasicBlock::Create(context_, "vector", function_);
+    auto* after = llvm::BasicBlock::Create(context_, "rest", function_);
+    bool runs = !l.count;
+    if (runs) b_.CreateBr(loop);
+    else b_.CreateCondBr(b_.CreateICmpSGT(whole, b_.getInt64(0)), loop, after);
+    b_.SetInsertPoint(loop);
+    llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+    i->addIncoming(b_.getInt64(0), before);
+    auto acc = phis(start, before);
+    std::vector<llvm::Value*> next = iteration(scope, l, i, acc, nullptr);
+    llvm::Value* i1 = b_.CreateAdd(i, b_.getInt64(phase_.width), "", true, true);
+    llvm::BasicBlock* latch = b_.GetInsertBlock();
+    i->addIncoming(i1, latch);
+    for (size_t k = 0; k < acc.size(); ++k) acc[k]->addIncoming(next[k], latch);
+    b_.CreateCondBr(b_.CreateICmpSLT(i1, whole), loop, after);
+    b_.SetInsertPoint(after);
+    if (runs) return next;
+    return merge(next, latch, start, before);
+  }
+
+  std::vector<llvm::Value*> tail_vector(Scope& scope, const Loop& l, llvm::Value* n,
+                                        llvm::Value* whole, const std::vector<llvm::Value*>& acc) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* after = llvm::BasicBlock::Create(context_, "after", function_);
+    if (l.count) {
+      auto* tail = llvm::BasicBlock::Create(context_, "tail", function_);
+      b_.CreateCondBr(b_.CreateICmpSLT(whole, n), tail, after);
+      b_.SetInsertPoint(tail);
+    }
+    llvm::Value* rest = b_.CreateTrunc(b_.CreateSub(n, whole), b_.getInt32Ty());
+    llvm::SmallVector<llvm::Constant*, 64> ids;
+    for (int k = 0; k < phase_.width; ++k) ids.push_back(b_.getInt32(k));
+    llvm::Value* mask = b_.CreateICmpULT(llvm::ConstantVector::get(ids),
+                                         b_.CreateVectorSplat(phase_.width, rest));
+    std::vector<llvm::Value*> next = iteration(scope, l, whole, acc, mask);
+    for (size_t k = 0; k < next.size(); ++k) next[k] = b_.CreateSelect(mask, next[k], acc[k]);
+    if (!l.count) {
+      b_.CreateBr(after);
+      b_.SetInsertPoint(after);
+      return next;
+    }
+    llvm::BasicBlock* latch = b_.GetInsertBlock();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    return merge(next, latch, acc, before);
+  }
+
+  std::vector<llvm::Value*> merge(const std::vector<llvm::Value*>& a, llvm::BasicBlock* from_a,
+                                  const std::vector<llvm::Value*>& b, llvm::BasicBlock* from_b) {
+    std::vector<llvm::Value*> out;
+    for (size_t k = 0; k < a.size(); ++k) {
+      llvm::PHINode* p = b_.CreatePHI(a[k]->getType(), 2);
+      p->addIncoming(a[k], from_a);
+      p->addIncoming(b[k], from_b);
+      out.push_back(p);
+    }
+    return out;
+  }
+
+  template <typename V>
+  std::vector<llvm::Value*> iteration(Scope& scope, const Loop& l, llvm::Value* i,
+                                      const std::vector<V*>& acc, llvm::Value* mask) {
+    size_t open = scope.emitter->open_scope();
+    size_t bound = scope.bound.size();
+    scope.emitter->set_mask(mask);
+    bind(scope, l.var, i);
+    bind_accumulators(scope, l, acc);
+    body(scope, l.body);
+    std::vector<llvm::Value*> next;
+    for (const Accumulator& a : l.accumulators)
+      for (Scalar s : a.next) next.push_back(scope.emitter->emit_vector(s));
+    scope.emitter->set_mask(nullptr);
+    scope.emitter->close_scope(open);
+    scope.bound.resize(bound);
+    return next;
+  }
+
+  // Halves the vectors until one lane is left, then combines it with the initial value.
+  std::vector<llvm::Value*> combine_lanes(Scope& outer, const Accumulator& a,
+                                          std::vector<llvm::Value*> v) {
+    for (int w = phase_.width / 2; w >= 1; w /= 2) {
+      llvm::SmallVector<int, 64> low, high;
+      for (int i = 0; i < w; ++i) low.push_back(i), high.push_back(w + i);
+      std::vector<llvm::Value*> lhs, rhs;
+      for (llvm::Value* x : v) {
+        if (w == 1) {
+          lhs.push_back(b_.CreateExtractElement(x, uint64_t{0}));
+          rhs.push_back(b_.CreateExtractElement(x, uint64_t{1}));
+        } else {
+          lhs.push_back(b_.CreateShuffleVector(x, low));
+          rhs.push_back(b_.CreateShuffleVector(x, high));
+        }
+      }
+      v = combine(outer, a, w, lhs, rhs);
+    }
+    std::vector<llvm::Value*> init;
+    for (Scalar s : a.init) init.push_back(outer.emitter->emit(s));
+    return combine(outer, a, 1, init, v);
+  }
+
+  std::vector<llvm::Value*> combine(Scope& outer, const Accumulator& a, int width,
+                                    const std::vector<llvm::Value*>& lhs,
+                                    const std::vector<llvm::Value*>& rhs) {
+    auto scope = make_scope(width, -1);
+    for (auto& [var, value] : outer.bound) scope->emitter->bind_var(var, value);
+    for (size_t k = 0; k < lhs.size(); ++k) {
+      scope->emitter->bind_var(a.lhs[k], lhs[k]);
+      scope->emitter->bind_var(a.rhs[k], rhs[k]);
+    }
+    std::vector<llvm::Value*> out;
+    for (Scalar s : a.combined) out.push_back(scope->emitter->emit(s));
+    return out;
+  }
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> b_;
+  const loop::Kernel& kernel_;
+  const loop::Phase& phase_;
+  const Target& target_;
+  llvm::Function* function_ = nullptr;
+  std::vector<BufferBinding> buffers_;
+};
+
+}  // namespace
+
+Result<EmittedKernel> emit_kernel(llvm::Module& module, const loop::Kernel& kernel,
+                                  std::string_view name, const Target& target) {
+  if (kernel.contraction) return emit_contraction(module, kernel, name, target);
+  EmittedKernel out;
+  out.scratch_bytes = kernel.scratch_bytes();
+  for (size_t i = 0; i < kernel.phases.size(); ++i) {
+    const loop::Phase& p = kernel.phases[i];
+    std::string function = i == 0 ? std::string(name) : str_cat(name, ".", i);
+    PhaseEmitter(module, kernel, p, target).emit(function);
+    out.phases.push_back({function, p.items, p.grain});
+  }
+  return out;
+}
+
+}  // namespace braze::codegen

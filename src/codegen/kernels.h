@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels → callable code: emits, compiles on all cores and links the distinct kernels of a plan.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/status.h"
+#include "codegen/jit.h"
+#include "loop/kernel.h"
+
+namespace braze::codegen {
+
+using PhaseFunction = void(char** buffers, int64_t begin, int64_t end, char* scratch);
+
+struct LoadedPhase {
+  PhaseFunction* function = nullptr;
+  int64_t items = 1, grain = 1;
+};
+
+struct LoadedKernel {
+  std::vector<LoadedPhase> phases;
+  int64_t scratch_bytes = 0;
+  int64_t workspace_bytes = 0;  // of the extra buffer a contraction asks for
+};
+
+struct LoadedKernels {
+  std::vector<LoadedKernel> kernels;
+  std::unique_ptr<Jit> jit;  // owns the code
+  int64_t code_bytes = 0;
+};
+
+Result<LoadedKernels> compile_kernels(absl::Span<const std::unique_ptr<loop::Kernel>> kernels,
+                                      const Target& target, int threads);
+
+// Workspace a contraction kernel needs beyond the kernel's own buffers, in bytes.
+int64_t extra_workspace(const loop::Kernel& k, const Target& target);
+
+// LLVM IR or assembly of all kernels, for dumps.
+Result<std::string> kernels_text(absl::Span<const std::unique_ptr<loop::Kernel>> kernels,
+                                 const Target& target, bool assembly_text);
+
+}  // namespace braze::codegen

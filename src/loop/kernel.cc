@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loop/kernel.h"
+
+#include "absl/strings/str_join.h"
+
+namespace braze::loop {
+namespace {
+
+int64_t aligned_bytes(const Kernel& k, Role role) {
+  int64_t n = 0;
+  for (const Buffer& b : k.buffers)
+    if (b.role == role) n += (b.elements * byte_size(b.dtype) + 63) / 64 * 64;
+  return n;
+}
+
+std::string_view role_name(Role r) {
+  constexpr std::string_view kNames[] = {"in", "out", "inout", "workspace", "scratch"};
+  return kNames[static_cast<int>(r)];
+}
+
+class Printer {
+ public:
+  explicit Printer(const Kernel& k) : k_(k) {}
+
+  std::string print(bool with_name) {
+    if (with_name) out_ = str_cat("kernel ", k_.name, "\n");
+    for (size_t i = 0; i < k_.buffers.size(); ++i) {
+      const Buffer& b = k_.buffers[i];
+      line(0, str_cat("b", i, " ", role_name(b.role), " ", name(b.dtype), "[", b.elements, "]"));
+    }
+    if (k_.contraction) contraction(*k_.contraction);
+    for (const Phase& p : k_.phases) {
+      line(0, str_cat("parallel v", p.item_var, " < ", p.items, " grain ", p.grain, " width ",
+                      p.width));
+      body(1, p.body);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void line(int depth, const std::string& text) {
+    out_.append(depth * 2, ' ');
+    out_ += text;
+    out_ += '\n';
+  }
+  std::string text(Scalar s) { return s ? scalar::to_string(k_.graph, s) : "-"; }
+
+  void body(int depth, const std::vector<Stmt>& stmts) {
+    for (const Stmt& s : stmts) {
+      if (s.kind == Stmt::Kind::kStore) store(depth, s.store);
+      else if (s.kind == Stmt::Kind::kLet)
+        line(depth, str_cat("v", s.let.var, " = ", text(s.let.value)));
+      else loop(depth, *s.loop);
+    }
+  }
+  void store(int depth, const Store& s) {
+    line(depth, str_cat("b", s.buffer, "[", text(s.offset), "] = ", text(s.value),
+                        s.condition ? str_cat(" if ", text(s.condition)) : std::string(),
+                        s.non_temporal ? " streaming" : ""));
+  }
+  void loop(int depth, const Loop& l) {
+    line(depth, str_cat(l.kind == LoopKind::kVector ? "vector" : "for", " v", l.var, " < ",
+                        l.count ? text(l.count) : str_cat(l.extent)));
+    for (const Accumulator& a : l.accumulators)
+      for (size_t i = 0; i < a.var.size(); ++i)
+        line(depth + 1, str_cat("acc v", a.var[i], " from ", text(a.init[i])));
+    body(depth + 1, l.body);
+    for (const Accumulator& a : l.accumulators)
+      for (size_t i = 0; i < a.var.size(); ++i)
+        line(depth + 1, str_cat("next v", a.var[i], " = ", text(a.next[i]), " result v", a.result[i]));
+  }
+  void contraction(const Contraction& c) {
+    auto dim = [](const ContractionDim& d) {
+      return str_cat(d.size, ":", d.lhs, ":", d.rhs, ":", d.out);
+    };
+    std::string t = str_cat(c.is_conv ? "conv " : "gemm ", name(c.lhs), " ", name(c.rhs), " acc ",
+                            name(c.acc), " out ", name(c.out), " b", c.lhs_buffer, " b",
+                            c.rhs_buffer, " -> b", c.out_buffer);
+    if (c.is_conv) {
+      const ConvDims& d = c.conv.dims;
+      t += str_cat(" lhs [", join(c.lhs_dims), "] rhs [", join(c.rhs_dims), "] out [",
+                   join(c.out_dims), "] groups ", c.conv.feature_groups, " ", c.conv.batch_groups);
+      t += str_cat(" dims ", d.input_batch, ",", d.input_feature, ",", join(d.input_spatial), " ",
+                   d.kernel_input, ",", d.kernel_output, ",", join(d.kernel_spatial));
+      t += str_cat(" ", d.output_batch, ",", d.output_feature, ",", join(d.output_spatial));
+      for (const WindowDim& w : c.conv.window) {
+        t += str_cat(" window ", w.size, ",", w.stride, ",", w.pad_low, ",", w.pad_high);
+        t += str_cat(",", w.window_dilation, ",", w.base_dilation, ",", w.reversal ? "r" : "f");
+      }
+    } else {
+      for (const ContractionDim& d : c.batch) t += str_cat(" batch ", dim(d));
+      t += str_cat(" m ", dim(c.m), " n ", dim(c.n));
+      for (const ContractionDim& d : c.k) t += str_cat(" k ", dim(d));
+    }
+    line(0, t);
+    line(1, str_cat("acc v", c.acc_var, " index v", absl::StrJoin(c.index_vars, " v")));
+    for (const Store& s : c.epilogue) store(1, s);
+  }
+
+  const Kernel& k_;
+  std::string out_;
+};
+
+}  // namespace
+
+int64_t Kernel::scratch_bytes() const { return aligned_bytes(*this, Role::kScratch); }
+int64_t Kernel::workspace_bytes() const { return aligned_bytes(*this, Role::kWorkspace); }
+
+std::string to_string(const Kernel& k) { return Printer(k).print(true); }
+std::string canonical_text(const Kernel& k) { return Printer(k).print(false); }
+
+}  // namespace braze::loop

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel: what one launch computes, as loop nests over a scalar DAG, or as a contraction with an
+// epilogue. Printable, checkable, and runnable by the interpreter (loop/interpret.h) at any time.
+//
+// A kernel runs its phases in order; a phase is a parallel loop over `items` whose body is a list of
+// statements. Items of a phase write disjoint memory and never read what another item of the phase
+// writes, so any split over threads gives the same bits. Buffers hold real elements: a complex array
+// of n elements is a buffer of 2n real ones, re and im interleaved.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/attrs.h"
+#include "scalar/scalar.h"
+
+namespace braze::loop {
+
+using scalar::Scalar;
+
+enum class Role : uint8_t {
+  kInput,
+  kOutput,
+  kInOut,      // read and written: the operand's memory becomes the result's
+  kWorkspace,  // shared by all phases and threads of one launch
+  kScratch,    // private to an item
+};
+
+struct Buffer {
+  std::string name;
+  Dtype dtype = Dtype::kF32;
+  int64_t elements = 0;
+  Role role = Role::kInput;
+};
+
+// Accumulators carried around a loop: before it `var`s are `init`; after each iteration they become
+// `next`; after the loop `result`s hold the last ones. In a vector loop each lane has its own, started
+// at `identity`, combined pairwise at the end (lhs, rhs → combined), and at last with `init`.
+struct Accumulator {
+  std::vector<int64_t> var, result;  // variable ids
+  std::vector<Dtype> type;
+  std::vector<Scalar> init, next;
+  std::vector<Scalar> identity;      // for vector loops
+  std::vector<int64_t> lhs, rhs;     // parameters of `combined`
+  std::vector<Scalar> combined;
+};
+
+enum class LoopKind : uint8_t { kSerial, kVector };
+
+struct Stmt;
+
+struct Loop {
+  int64_t var = 0;
+  int64_t extent = 0;       // the largest, if `count` is given
+  Scalar count;             // iterations when they differ from item to item; absent: extent
+  LoopKind kind = LoopKind::kSerial;
+  std::vector<Accumulator> accumulators;
+  std::vector<Stmt> body;
+};
+
+struct Store {
+  int64_t buffer = 0;
+  Scalar offset, value;
+  Scalar condition;           // absent: always
+  bool non_temporal = false;  // streaming: a hint
+};
+
+// Binds a variable to a value at this point, before later stores change what it loads.
+struct Let {
+  int64_t var = 0;
+  Dtype type = Dtype::kF32;
+  Scalar value;
+};
+
+struct Stmt {
+  enum class Kind : uint8_t { kLoop, kStore, kLet } kind = Kind::kStore;
+  std::shared_ptr<Loop> loop;
+  Store store;
+  Let let;
+};
+
+struct Phase {
+  int64_t items = 1;      // extent of the parallel loop
+  int64_t item_var = -1;  // its variable
+  int64_t grain = 1;      // fewest items worth a thread of its own
+  int width = 1;          // lanes of this phase's vector loops
+  std::vector<Stmt> body;
+};
+
+// A matrix product or a convolution with what follows it on the output tile.
+struct ContractionDim {
+  int64_t size = 1, lhs = 0, rhs = 0, out = 0;  // strides in elements
+};
+struct Contraction {
+  bool is_conv = false;
+  Dtype lhs = Dtype::kF32, rhs = Dtype::kF32, acc = Dtype::kF32;
+  int64_t lhs_buffer = 0, rhs_buffer = 1;
+  // GEMM: out[batch, m, n] = sum over k.
+  std::vector<ContractionDim> batch, k;
+  ContractionDim m, n;
+  // Convolution: attributes and array dims, row-major buffers.
+  ConvAttrs conv;
+  Dims lhs_dims, rhs_dims, out_dims;
+  // The raw product goes to `out_buffer` (also used for partial sums between K blocks).
+  int64_t out_buffer = -1;
+  Dtype out = Dtype::kF32;
+  // Epilogue: stores in terms of `acc_var` (type acc) and the output's coordinates `index_vars`
+  // (GEMM: batch…, m, n; convolution: batch, spatial…, feature). Empty: the product is stored.
+  int64_t acc_var = -1;
+  std::vector<int64_t> index_vars;
+  std::vector<Store> epilogue;
+};
+
+struct Kernel {
+  std::string name;
+  scalar::Graph graph;
+  std::vector<Buffer> buffers;  // inputs, outputs, then workspace and scratch, as numbered in loads
+  std::vector<Phase> phases;
+  std::shared_ptr<Contraction> contraction;  // instead of phases
+  int64_t next_var = 0;
+  double flops = 0, bytes = 0;  // per launch, for reports
+
+  int64_t new_var() { return next_var++; }
+  int64_t scratch_bytes() const;  // of all kScratch buffers, each 64-byte aligned
+  int64_t workspace_bytes() const;
+};
+
+std::string to_string(const Kernel& k);
+
+// Equal kernels (up to names) print equally under this form: the key of kernel deduplication.
+std::string canonical_text(const Kernel& k);
+
+}  // namespace braze::loop

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loop/lower.h"
+
+#include <algorithm>
+
+#include "ops/op_def.h"
+
+namespace braze::loop {
+namespace {
+
+void add_buffer(Kernel& k, const Shape& s, std::string_view name, Role role) {
+  bool complex = is_complex(s.dtype);
+  k.buffers.push_back({std::string(name), buffer_type(s.dtype),
+                       s.elements() * (complex ? 2 : 1), role});
+}
+
+void count_cost(Kernel& k, const Computation& fused) {
+  for (const Buffer& b : k.buffers)
+    if (b.role != Role::kScratch) k.bytes += static_cast<double>(b.elements) * byte_size(b.dtype);
+  for (auto& i : fused.instrs()) {
+    if (i->op == Op::kParameter || i->op == Op::kConstant || !i->shape.is_array()) continue;
+    const OpDef& row = def(*i);
+    double n = static_cast<double>(i->shape.elements());
+    if (i->op == Op::kReduce) n = static_cast<double>(i->operand(0)->shape.elements());
+    if (i->op == Op::kDot) {
+      for (int64_t d : i->as<DotAttrs>().lhs_contracting)
+        n *= 2.0 * static_cast<double>(i->operand(0)->shape.dims[d]);
+    } else if (i->op == Op::kConvolution) {
+      const Shape& ker = i->operand(1)->shape;
+      int64_t out = ker.dims[i->as<ConvAttrs>().dims.kernel_output];
+      n *= 2.0 * static_cast<double>(ker.elements()) / static_cast<double>(std::max<int64_t>(out, 1));
+    }
+    if (!row.has(kMovement)) k.flops += n * row.cost;
+  }
+}
+
+}  // namespace
+
+std::vector<const Instr*> outputs(const Computation& fused) {
+  const Instr* r = fused.root();
+  if (r->op == Op::kTuple) return {r->operands.begin(), r->operands.end()};
+  return {r};
+}
+
+const Instr* hero(const Computation& fused) {
+  const Instr* found = nullptr;
+  for (auto& i : fused.instrs()) {
+    switch (i->op) {
+      case Op::kDot: case Op::kConvolution: case Op::kScatter: case Op::kReduceWindow:
+      case Op::kSelectAndScatter:
+        return i.get();
+      case Op::kDynamicUpdateSlice:
+        if (inout_parameter(fused, 0) >= 0 && i.get() == outputs(fused)[0]) return i.get();
+        break;
+      case Op::kReduce:
+        if (!is_tiny_reduction(*i) && !found) found = i.get();
+        break;
+      default: break;
+    }
+  }
+  return found;
+}
+
+int64_t inout_parameter(const Computation& fused, int64_t k) {
+  std::vector<const Instr*> outs = outputs(fused);
+  if (outs.size() != 1 || k != 0) return -1;
+  const Instr* o = outs[0];
+  if (o->op != Op::kDynamicUpdateSlice && o->op != Op::kScatter) return -1;
+  const Instr* target = o->operand(0);
+  if (target->op != Op::kParameter || target->users.size() != 1) return -1;
+  // The target is only written through the update: no other part of the fusion reads it.
+  if (std::count(o->operands.begin(), o->operands.end(), target) != 1) return -1;
+  return target->parameter_number();
+}
+
+void bind_parameters(Elements& e, const Computation& fused) {
+  for (const Instr* p : fused.params()) e.bind_buffer(p, p->parameter_number());
+}
+
+int choose_width(const Kernel& k, const Facts& facts, bool accumulates) {
+  int bytes = 4, nodes = 0;
+  bool narrow = true;
+  for (int32_t i = 0; i < k.graph.size(); ++i) {
+    const scalar::Node& n = k.graph[Scalar{i}];
+    if (n.op == scalar::Op::kConst || n.op == scalar::Op::kVar) continue;
+    if (n.op == scalar::Op::kLoad || is_float(n.type)) {
+      if (byte_size(n.type) > 2) narrow = false;
+      if (n.type != Dtype::kS64) bytes = std::max(bytes, byte_size(n.type));
+    }
+    ++nodes;
+  }
+  (void)narrow;
+  int lanes = facts.lanes(bytes);
+  if (nodes <= 24 && accumulates) return lanes * 4;
+  if (nodes <= 48) return lanes * 2;
+  return lanes;
+}
+
+int64_t choose_grain(const Kernel& k, double elements_per_item) {
+  // About four nodes a vector-cycle; one thread should get some 10,000 cycles of work.
+  double nodes = std::max<int32_t>(k.graph.size(), 8);
+  double cycles = elements_per_item * nodes / 32 + 10;
+  return std::max<int64_t>(1, static_cast<int64_t>(10000 / cycles));
+}
+
+Result<Kernel> lower(const Computation& fused, std::string_view name, const Facts& facts) {
+  Kernel k;
+  k.name = std::string(name);
+  for (const Instr* p : fused.params()) add_buffer(k, p->shape, p->name, Role::kInput);
+  std::vector<const Instr*> outs = outputs(fused);
+  for (size_t i = 0; i < outs.size(); ++i) {
+    if (!outs[i]->shape.is_array()) return unimplemented("kernel output of a non-array type");
+    bool inout = inout_parameter(fused, static_cast<int64_t>(i)) >= 0;
+    add_buffer(k, outs[i]->shape, outs[i]->name, inout ? Role::kInOut : Role::kOutput);
+  }
+  const Instr* h = hero(fused);
+  Op op = h ? h->op : Op::kTuple;
+  if (op == Op::kReduce) TRY(lower_reduce(k, fused, facts));
+  else if (op == Op::kDot || op == Op::kConvolution) TRY(lower_contraction(k, fused, facts));
+  else if (op == Op::kScatter || op == Op::kDynamicUpdateSlice) TRY(lower_update(k, fused, facts));
+  else if (op == Op::kReduceWindow || op == Op::kSelectAndScatter)
+    TRY(lower_window(k, fused, facts));
+  else TRY(lower_loop(k, fused, facts));
+  count_cost(k, fused);
+  return k;
+}
+
+}  // namespace braze::loop

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// lower: a fused computation → a scheduled Kernel.
+//
+// The computation's parameters become the kernel's input buffers in order, the elements of its root
+// tuple (or its root) the output buffers after them. One file per kind of kernel:
+//   lower_loop.cc         elementwise and movement, one or more outputs over one iteration space
+//   lower_reduce.cc       reductions and row programs (softmax, normalisations)
+//   lower_contraction.cc  dot and convolution with an epilogue
+//   lower_update.cc       dynamic-update-slice and scatter, in place
+//   lower_window.cc       reduce-window, select-and-scatter
+// An error means: no such kernel exists; the caller splits the fusion or falls back.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "ir/module.h"
+#include "loop/elements.h"
+#include "loop/kernel.h"
+
+namespace braze::loop {
+
+// What schedules read of the target.
+struct Facts {
+  int vector_bits = 512;
+  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
+  int lanes(int bytes) const { return vector_bits / 8 / bytes; }
+};
+
+Result<Kernel> lower(const Computation& fused, std::string_view name, const Facts& facts);
+
+// The instructions whose values the computation returns.
+std::vector<const Instr*> outputs(const Computation& fused);
+
+// What decides the kind of kernel: the contraction, reduction, update or window op, or null.
+const Instr* hero(const Computation& fused);
+
+// Operand whose memory the output `k` must start as (kInOut), or -1.
+int64_t inout_parameter(const Computation& fused, int64_t k);
+
+// Lowerings by kind.
+Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts);
+Status lower_reduce(Kernel& k, const Computation& fused, const Facts& facts);
+Status lower_contraction(Kernel& k, const Computation& fused, const Facts& facts);
+Status lower_update(Kernel& k, const Computation& fused, const Facts& facts);
+Status lower_window(Kernel& k, const Computation& fused, const Facts& facts);
+
+// Binds the parameters of `fused` to the kernel's input buffers.
+void bind_parameters(Elements& e, const Computation& fused);
+// Number of the kernel's first output buffer.
+inline int64_t first_output(const Computation& fused) {
+  return static_cast<int64_t>(fused.params().size());
+}
+
+// Lanes for a phase whose vectors compute `nodes` nodes per element, the widest type being `bytes`:
+// light bodies get several registers per value, which hides latency.
+int choose_width(const Kernel& k, const Facts& facts, bool accumulates);
+// Fewest items worth a thread, from the work of one item in elements.
+int64_t choose_grain(const Kernel& k, double elements_per_item);
+
+}  // namespace braze::loop

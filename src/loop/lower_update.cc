@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates in place: the output buffer starts as the operand (kInOut) and only the updated elements
+// are written. dynamic-update-slice writes one window; scatter walks the updates in order and
+// combines each with what is there, so that the result is the same from run to run.
+#include <algorithm>
+
+#include "loop/lower.h"
+#include "ops/op_def.h"
+
+namespace braze::loop {
+namespace {
+
+using scalar::Value;
+
+bool contains(const Dims& d, int64_t v) { return std::find(d.begin(), d.end(), v) != d.end(); }
+
+Status update_slice(Kernel& k, const Computation& fused, const Facts& facts) {
+  const Instr* op = hero(fused);
+  scalar::Graph& g = k.graph;
+  Elements e(k);
+  bind_parameters(e, fused);
+  const Instr* update = op->operand(1);
+  const Dims &dims = op->shape.dims, &window = update->shape.dims;
+  Index start;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const Instr* s = op->operand(2 + static_cast<int64_t>(d));
+    Scalar v = e.element(s, {}).re;
+    // Unsigned 64-bit starts beyond the signed range clamp to the end, as large values do.
+    Scalar limit = e.index_const(dims[d] - window[d]);
+    if (s->shape.dtype == Dtype::kU64)
+      v = g.min(v, g.constant_int(Dtype::kU64, dims[d] - window[d]));
+    start.push_back(g.max(e.index_const(0), g.min(g.cast(Dtype::kS64, v), limit)));
+  }
+  int64_t columns = window.empty() ? 1 : window.back();
+  Phase p;
+  p.items = columns == 0 ? 0 : product(window) / columns;
+  p.item_var = k.new_var();
+  auto loop = std::make_shared<Loop>();
+  loop->var = k.new_var();
+  loop->extent = columns;
+  loop->kind = LoopKind::kVector;
+  DimSpan outer(window.data(), window.empty() ? 0 : window.size() - 1);
+  Index at = e.delinearize(g.index_var(p.item_var, std::max<int64_t>(p.items, 1)), outer);
+  if (!window.empty()) at.push_back(g.index_var(loop->var, std::max<int64_t>(columns, 1)));
+  Value v = e.element(update, at);
+  Index target;
+  Dims s = strides(dims);
+  Scalar offset = e.index_const(0);
+  for (size_t d = 0; d < dims.size(); ++d)
+    offset = g.add(offset, g.mul(g.add(start[d], at[d]), e.index_const(s[d])));
+  store_value(k, &loop->body, first_output(fused), offset, v);
+  TRY(e.status());
+  p.width = choose_width(k, facts, false);
+  p.grain = choose_grain(k, static_cast<double>(columns));
+  p.body.push_back(make_loop(loop));
+  k.phases.push_back(std::move(p));
+  return absl::OkStatus();
+}
+
+Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
+  const Instr* op = hero(fused);
+  if (op->operands.size() != 3 || outputs(fused)[0] != op)
+    return unimplemented("scatter of several operands in a kernel");
+  scalar::Graph& g = k.graph;
+  Elements e(k);
+  bind_parameters(e, fused);
+  const ScatterAttrs& a = op->as<ScatterAttrs>();
+  const Shape &target = op->shape, &indices = op->operand(1)->shape, &updates = op->operand(2)->shape;
+  if (updates.elements() == 0) {
+    k.phases.push_back({0, k.new_var(), 1, 1, {}});
+    return absl::OkStatus();
+  }
+  // Loops: the scatter dimensions of the updates as one, then the window ones.
+  Dims walk;
+  std::vector<int64_t> scatter_dims;
+  for (int64_t d = 0; d < updates.rank(); ++d)
+    if (!contains(a.update_window_dims, d)) {
+      scatter_dims.push_back(d);
+      walk.push_back(updates.dims[d]);
+    }
+  Phase p;
+  p.item_var = k.new_var();
+  auto outer = std::make_shared<Loop>();
+  outer->var = k.new_var();
+  outer->extent = product(walk);
+  Index at(updates.dims.size());
+  Index steps = e.delinearize(g.index_var(outer->var, std::max<int64_t>(outer->extent, 1)), walk);
+  for (size_t i = 0; i < scatter_dims.size(); ++i) at[scatter_dims[i]] = steps[i];
+  std::vector<Stmt>* body = &outer->body;
+  p.body.push_back(make_loop(outer));
+  for (size_t w = 0; w < a.update_window_dims.size(); ++w) {
+    int64_t d = a.update_window_dims[w];
+    if (updates.dims[d] == 1) {
+      at[d] = e.index_const(0);
+      continue;
+    }
+    auto l = std::make_shared<Loop>();
+    l->var = k.new_var();
+    l->extent = updates.dims[d];
+    // Elements of one window are distinct, so the innermost may be a vector.
+    bool last = w + 1 == a.update_window_dims.size();
+    l->kind = last && l->extent >= 8 ? LoopKind::kVector : LoopKind::kSerial;
+    at[d] = g.index_var(l->var, l->extent);
+    body->push_back(make_loop(l));
+    body = &l->body;
+  }
+  // Start of the window in the target, by target dimension.
+  Index start(target.dims.size(), e.index_const(0));
+  auto index_at = [&](int64_t component) {
+    Index i;
+    size_t s = 0;
+    for (int64_t d = 0; d < indices.rank(); ++d)
+      i.push_back(d == a.index_vector_dim ? e.index_const(component) : steps[s++]);
+    Scalar v = e.element(op->operand(1), i).re;
+    return g.cast(Dtype::kS64, v);
+  };
+  for (size_t c = 0; c < a.scatter_dims_to_operand_dims.size(); ++c)
+    start[a.scatter_dims_to_operand_dims[c]] = index_at(static_cast<int64_t>(c));
+  for (size_t b = 0; b < a.input_batching_dims.size(); ++b) {
+    int64_t d = a.scatter_indices_batching_dims[b];
+    start[a.input_batching_dims[b]] = steps[d < a.index_vector_dim ? d : d - 1];
+  }
+  Dims s = strides(target.dims);
+  Scalar offset = e.index_const(0), inside;
+  size_t w = 0;
+  for (int64_t d = 0; d < target.rank(); ++d) {
+    bool windowed = !contains(a.inserted_window_dims, d) && !contains(a.input_batching_dims, d);
+    int64_t size = windowed ? updates.dims[a.update_window_dims[w]] : 1;
+    Scalar x = windowed ? g.add(start[d], at[a.update_window_dims[w]]) : start[d];
+    if (windowed) ++w;
+    offset = g.add(offset, g.mul(x, e.index_const(s[d])));
+    Scalar ok = g.logical_and(g.le(e.index_const(0), start[d]),
+                              g.le(start[d], e.index_const(target.dims[d] - size)));
+    inside = inside ? g.logical_and(inside, ok) : ok;
+  }
+  Dtype t = buffer_type(target.dtype);
+  int64_t out = first_output(fused);
+  Value old{g.load(t, out, offset, inside), {}};
+  if (is_complex(target.dtype)) {
+    Scalar twice = g.mul(offset, e.index_const(2));
+    old = {g.load(t, out, twice, inside), g.load(t, out, g.add(twice, e.index_const(1)), inside)};
+  }
+  Value update = e.element(op->operand(2), at);
+  std::vector<Value> combined = e.apply(*op->calls[0], {old, update});
+  store_value(k, body, out, offset, combined[0], inside);
+  TRY(e.status());
+  p.width = choose_width(k, facts, false);
+  k.phases.push_back(std::move(p));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Status lower_update(Kernel& k, const Computation& fused, const Facts& facts) {
+  if (inout_parameter(fused, 0) < 0) return unimplemented("an update whose target is computed");
+  return hero(fused)->op == Op::kScatter ? scatter(k, fused, facts) : update_slice(k, fused, facts);
+}
+
+}  // namespace braze::loop

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows: reduce-window as loops over the window around a vector of outputs; a window that covers all
+// earlier (or later) elements of one dimension is a scan and gets one running accumulator.
+#include <algorithm>
+
+#include "loop/lower.h"
+#include "ops/op_def.h"
+
+namespace braze::loop {
+namespace {
+
+using scalar::Value;
+
+struct Scan {
+  int64_t dim = -1;
+  bool reverse = false;
+};
+
+// cumsum and its kind: one dimension has a window of its full size, padded on one side.
+Scan find_scan(const Instr& op) {
+  Scan s;
+  const Window& w = op.as<WindowAttrs>().window;
+  for (size_t d = 0; d < w.size(); ++d) {
+    int64_t n = op.operand(0)->shape.dims[d];
+    if (w[d].stride != 1 || w[d].window_dilation != 1 || w[d].base_dilation != 1) return {};
+    if (w[d].size == 1 && w[d].pad_low == 0 && w[d].pad_high == 0) continue;
+    if (s.dim >= 0 || w[d].size != n) return {};
+    bool forward = w[d].pad_low == n - 1 && w[d].pad_high == 0;
+    bool backward = w[d].pad_low == 0 && w[d].pad_high == n - 1;
+    if (!forward && !backward) return {};
+    s.dim = static_cast<int64_t>(d);
+    s.reverse = backward;
+  }
+  return s;
+}
+
+class WindowLowering {
+ public:
+  WindowLowering(Kernel& k, const Computation& fused, const Facts& facts)
+      : k_(k), g_(k.graph), fused_(fused), facts_(facts), e_(k), op_(hero(fused)) {}
+
+  Status run() {
+    if (op_->op != Op::kReduceWindow) return unimplemented("select-and-scatter in a kernel");
+    outs_ = outputs(fused_);
+    operands_ = static_cast<int64_t>(op_->operands.size()) / 2;
+    dims_ = op_->shape.is_tuple() ? op_->shape.tuple[0].dims : op_->shape.dims;
+    for (const Instr* o : outs_)
+      if (o->shape.dims != dims_) return unimplemented("an epilogue of another shape");
+    bind_parameters(e_, fused_);
+    for (int64_t j = 0; j < operands_; ++j)
+      init_.push_back(e_.element(op_->operand(operands_ + j), {}));
+    Scan s = find_scan(*op_);
+    if (s.dim >= 0 && dims_[s.dim] > 8) scan(s);
+    else window();
+    return e_.status();
+  }
+
+ private:
+  void store_outputs(std::vector<Stmt>* body, const Index& index) {
+    for (size_t o = 0; o < outs_.size(); ++o)
+      store_value(k_, body, first_output(fused_) + static_cast<int64_t>(o), e_.offset(dims_, index),
+                  e_.element(outs_[o], index));
+  }
+
+  std::vector<Value> open(Accumulator* a, const std::vector<Value>& start) {
+    std::vector<Value> vars;
+    auto part = [&](Scalar init) {
+      a->var.push_back(k_.new_var());
+      a->result.push_back(k_.new_var());
+      a->type.push_back(g_.type(init));
+      a->init.push_back(init);
+      return g_.var(g_.type(init), a->var.back());
+    };
+    for (const Value& v : start) {
+      Value x{part(v.re), {}};
+      if (v.im) x.im = part(v.im);
+      vars.push_back(x);
+    }
+    return vars;
+  }
+  std::vector<Value> close(Accumulator* a, const std::vector<Value>& next) {
+    std::vector<Value> out;
+    size_t n = 0;
+    for (const Value& v : next) {
+      a->next.push_back(v.re);
+      Value r{g_.var(a->type[n], a->result[n]), {}};
+      ++n;
+      if (v.im) {
+        a->next.push_back(v.im);
+        r.im = g_.var(a->type[n], a->result[n]);
+        ++n;
+      }
+      out.push_back(r);
+    }
+    return out;
+  }
+
+  // Output index: items over all but the last dimension, a vector loop along it.
+  struct Frame {
+    Phase phase;
+    std::shared_ptr<Loop> vector;
+    Index index;
+  };
+  Frame open_frame(const Dims& space) {
+    Frame f;
+    int64_t columns = space.empty() ? 1 : space.back();
+    f.phase.items = columns == 0 ? 0 : product(space) / columns;
+    f.phase.item_var = k_.new_var();
+    f.vector = std::make_shared<Loop>();
+    f.vector->var = k_.new_var();
+    f.vector->extent = columns;
+    f.vector->kind = LoopKind::kVector;
+    DimSpan outer(space.data(), space.empty() ? 0 : space.size() - 1);
+    f.index = e_.delinearize(g_.index_var(f.phase.item_var, std::max<int64_t>(f.phase.items, 1)), outer);
+    if (!space.empty()) f.index.push_back(g_.index_var(f.vector->var, std::max<int64_t>(columns, 1)));
+    return f;
+  }
+  void close_frame(Frame& f, double work, int width) {
+    f.phase.body.push_back(make_loop(f.vector));
+    f.phase.width = width;
+    f.phase.grain = choose_grain(k_, work);
+    k_.phases.push_back(std::move(f.phase));
+  }
+
+  void window() {
+    Frame f = open_frame(dims_);
+    const Window& w = op_->as<WindowAttrs>().window;
+    std::vector<std::shared_ptr<Loop>> nest;
+    std::vector<Value> acc = init_;
+    Index at(w.size());
+    int64_t elements = 1;
+    for (size_t d = 0; d < w.size(); ++d) {
+      if (w[d].size == 1) {
+        at[d] = e_.index_const(0);
+        continue;
+      }
+      auto l = std::make_shared<Loop>();
+      l->var = k_.new_var();
+      l->extent = w[d].size;
+      elements *= w[d].size;
+      at[d] = g_.index_var(l->var, w[d].size);
+      l->accumulators.emplace_back();
+      acc = open(&l->accumulators[0], acc);
+      nest.push_back(l);
+    }
+    std::vector<Value> next = step(acc, f.index, at);
+    for (size_t d = nest.size(); d-- > 0;) {
+      next = close(&nest[d]->accumulators[0], next);
+      (d > 0 ? nest[d - 1]->body : f.vector->body).push_back(make_loop(nest[d]));
+    }
+    e_.bind_value(op_, f.index, next);
+    store_outputs(&f.vector->body, f.index);
+    double work = static_cast<double>(f.vector->extent * elements);
+    close_frame(f, work, choose_width(k_, facts_, false));
+  }
+
+  // acc combined with the operand element under window position `at` of output `index`.
+  std::vector<Value> step(const std::vector<Value>& acc, const Index& index, const Index& at) {
+    const Window& w = op_->as<WindowAttrs>().window;
+    const Dims& in = op_->operand(0)->shape.dims;
+    Index x(w.size());
+    Scalar ok;
+    auto require = [&](Scalar s) { ok = ok ? g_.logical_and(ok, s) : s; };
+    auto c = [&](int64_t v) { return e_.index_const(v); };
+    for (size_t d = 0; d < w.size(); ++d) {
+      Scalar p = g_.add(g_.mul(index[d], c(w[d].stride)), g_.mul(at[d], c(w[d].window_dilation)));
+      bool padded = w[d].pad_low != 0 || w[d].pad_high != 0;
+      p = g_.sub(p, c(w[d].pad_low));
+      if (w[d].base_dilation > 1) {
+        require(g_.eq(g_.rem(p, c(w[d].base_dilation)), c(0)));
+        p = g_.div(p, c(w[d].base_dilation));
+      }
+      if (padded) require(g_.logical_and(g_.le(c(0), p), g_.lt(p, c(in[d]))));
+      x[d] = p;
+    }
+    std::vector<Value> args = acc;
+    for (int64_t j = 0; j < operands_; ++j) args.push_back(e_.element(op_->operand(j), x, ok));
+    std::vector<Value> next = e_.apply(*op_->calls[0], args);
+    if (!ok) return next;
+    for (size_t j = 0; j < next.size() && j < acc.size(); ++j) {
+      next[j].re = g_.select(ok, next[j].re, acc[j].re);
+      if (next[j].im) next[j].im = g_.select(ok, next[j].im, acc[j].im);
+    }
+    return next;
+  }
+
+  void scan(Scan s) {
+    // The frame runs over all other dimensions.
+    Dims space;
+    for (int64_t d = 0; d < static_cast<int64_t>(dims_.size()); ++d)
+      if (d != s.dim) space.push_back(dims_[d]);
+    Frame f = open_frame(space);
+    auto l = std::make_shared<Loop>();
+    l->var = k_.new_var();
+    l->extent = dims_[s.dim];
+    Scalar i = g_.index_var(l->var, l->extent);
+    if (s.reverse) i = g_.sub(e_.index_const(l->extent - 1), i);
+    Index index;
+    size_t rest = 0;
+    for (int64_t d = 0; d < static_cast<int64_t>(dims_.size()); ++d)
+      index.push_back(d == s.dim ? i : f.index[rest++]);
+    l->accumulators.emplace_back();
+    std::vector<Value> acc = open(&l->accumulators[0], init_);
+    std::vector<Value> args = s.reverse ? std::vector<Value>() : acc;
+    for (int64_t j = 0; j < operands_; ++j) args.push_back(e_.element(op_->operand(j), index));
+    if (s.reverse) args.insert(args.end(), acc.begin(), acc.end());
+    std::vector<Value> next = e_.apply(*op_->calls[0], args);
+    e_.bind_value(op_, index, next);
+    store_outputs(&l->body, index);
+    close(&l->accumulators[0], next);
+    f.vector->body.push_back(make_loop(l));
+    // Lanes along the last dimension only if it is not the scanned one.
+    bool lanes = s.dim + 1 < static_cast<int64_t>(dims_.size()) && f.vector->extent >= 8;
+    double work = static_cast<double>(f.vector->extent * l->extent);
+    close_frame(f, work, lanes ? choose_width(k_, facts_, false) : 1);
+  }
+
+  Kernel& k_;
+  scalar::Graph& g_;
+  const Computation& fused_;
+  const Facts& facts_;
+  Elements e_;
+  const Instr* op_;
+  std::vector<const Instr*> outs_;
+  Dims dims_;
+  int64_t operands_ = 1;
+  std::vector<Value> init_;
+};
+
+}  // namespace
+
+Status lower_window(Kernel& k, const Computation& fused, const Facts& facts) {
+  return WindowLowering(k, fused, facts).run();
+}
+
+}  // namespace braze::loop

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// expand: op  =>  smaller ops, by the row's `expand`, wherever a row has one and no other road.
+#pragma once
+
+#include "base/status.h"
+#include "ir/module.h"
+
+namespace braze {
+
+Status expand(Module& m);
+
+}  // namespace braze

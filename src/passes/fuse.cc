@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/fuse.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "ops/op_def.h"
+
+namespace braze {
+namespace {
+
+bool is_scalar_constant(const Instr& i) {
+  return i.op == Op::kConstant && i.shape.is_array() && i.literal().elements() == 1;
+}
+
+// Costs next to nothing to compute again: copied into each group that reads it.
+bool is_cheap(const Instr& i) {
+  switch (i.op) {
+    case Op::kIota: return true;
+    case Op::kConstant: return is_scalar_constant(i);
+    case Op::kBroadcast: case Op::kReshape: case Op::kConvert: case Op::kBitcast:
+      return is_cheap(*i.operand(0));
+    default: return false;
+  }
+}
+
+bool is_contraction(const Instr& i) { return i.op == Op::kDot || i.op == Op::kConvolution; }
+bool is_update(const Instr& i) { return i.op == Op::kScatter || i.op == Op::kDynamicUpdateSlice; }
+bool is_window(const Instr& i) {
+  return i.op == Op::kReduceWindow || i.op == Op::kSelectAndScatter;
+}
+bool is_big_reduce(const Instr& i) { return i.op == Op::kReduce && !loop::is_tiny_reduction(i); }
+
+struct Group {
+  std::vector<Instr*> members;  // consumers first
+  bool heavy = false;           // holds a contraction, reduction, update or window
+  bool closed = false;          // takes no consumer: updates, windows
+};
+
+class Fuser {
+ public:
+  Fuser(Computation* c, const FuseOptions& o) : c_(c), o_(o) {}
+
+  Status run() {
+    std::vector<Instr*> order = post_order(*c_);
+    for (Instr* i : order) live_.insert(i);
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      Instr* i = *it;
+      if (!is_fusible(*i) || is_cheap(*i)) continue;
+      if (!join_users(i)) start_group(i);
+    }
+    for (size_t g = 0; g < groups_.size(); ++g) TRY(outline(groups_[g]));
+    c_->erase_dead();
+    return absl::OkStatus();
+  }
+
+ private:
+  void start_group(Instr* i) {
+    Group g;
+    g.members = {i};
+    g.heavy = is_contraction(*i) || is_big_reduce(*i) || is_update(*i) || is_window(*i);
+    group_of_[i] = static_cast<int>(groups_.size());
+    groups_.push_back(std::move(g));
+  }
+
+  bool join_users(Instr* i) {
+    if (i == c_->root() || i->users.empty()) return false;
+    int target = -1;
+    for (Instr* u : i->users) {
+      if (!live_.contains(u)) continue;
+      if (is_cheap(*u)) return false;
+      auto it = group_of_.find(u);
+      if (it == group_of_.end() || (target >= 0 && it->second != target)) return false;
+      target = it->second;
+    }
+    if (target < 0) return false;
+    Group& g = groups_[target];
+    std::string_view verdict = refusal(*i, g);
+    if (verdict.empty() && needs_proof(*i, g) && !has_kernel(*i, g)) verdict = "no single kernel";
+    if (o_.trace) o_.trace(*i, *g.members[0], verdict.empty() ? "fused" : verdict);
+    if (!verdict.empty()) return false;
+    g.members.push_back(i);
+    g.heavy |= is_contraction(*i) || is_big_reduce(*i);
+    group_of_[i] = target;
+    return true;
+  }
+
+  // Why `i` must not join, or "".
+  std::string_view refusal(const Instr& i, const Group& g) {
+    if (static_cast<int64_t>(g.members.size()) >= o_.max_group) return "group is full";
+    if (is_update(i) || is_window(i)) return "computed in its own kernel";
+    for (const Instr* u : i.users) {
+      if (!live_.contains(u)) continue;
+      std::string_view why = edge_refusal(i, *u, g);
+      if (!why.empty()) return why;
+    }
+    return "";
+  }
+
+  std::string_view edge_refusal(const Instr& i, const Instr& user, const Group&) {
+    bool computes = !def(i).has(kMovement) && i.op != Op::kBroadcast;
+    if (is_contraction(user) || operand_side_.contains(&user)) {
+      if (user.op == Op::kConvolution || i.op != Op::kTranspose) return "operand of a contraction";
+      operand_side_.insert(&i);
+      return "";
+    }
+    if (is_update(user) && user.operand(0) == &i) return "updated in place";
+    if (is_window(user) && computes && (def(i).has(kExpensive) || i.op == Op::kReduce))
+      return "read several times";
+    if (user.op == Op::kConcatenate && user.operands.size() > 8) return "one of many parts";
+    bool repeats = user.op == Op::kBroadcast || user.op == Op::kGather;
+    if (repeats && user.shape.elements() > i.shape.elements() && i.shape.elements() > 1 &&
+        def(i).has(kExpensive) && !reads_reduction(i))
+      return "would be computed repeatedly";
+    return "";
+  }
+
+  // Row-wise values after a reduction are computed once a row, however often they are broadcast.
+  bool reads_reduction(const Instr& i) {
+    const Instr* p = &i;
+    for (int depth = 0; depth < 16; ++depth) {
+      if (is_big_reduce(*p)) return true;
+      const Instr* next = nullptr;
+      for (const Instr* o : p->operands)
+        if (!is_cheap(*o) && is_fusible(*o)) next = o;
+      if (!next) return false;
+      p = next;
+    }
+    return false;
+  }
+
+  bool needs_proof(const Instr& i, const Group& g) const {
+    return g.heavy || is_contraction(i) || is_big_reduce(i) || g.members.size() % 16 == 15;
+  }
+
+  // Tries the lowering on a copy of the group with `i` in it.
+  bool has_kernel(Instr& i, const Group& g) {
+    Module scratch("trial");
+    std::vector<Instr*> members = g.members;
+    members.push_back(&i);
+    std::vector<Instr*> inputs;
+    Computation* f = copy_group(members, scratch, &inputs);
+    return loop::lower(*f, "trial", o_.facts).ok();
+  }
+
+  // The group as a computation of `to`; `inputs` are the values its parameters stand for.
+  Computation* copy_group(const std::vector<Instr*>& members, Module& to,
+                          std::vector<Instr*>* inputs) {
+    absl::flat_hash_set<const Instr*> inside(members.begin(), members.end());
+    Computation* f = to.add_computation("fused");
+    absl::flat_hash_map<const Instr*, Instr*> map;
+    std::vector<Instr*> order = members;
+    std::sort(order.begin(), order.end(), [&](Instr* a, Instr* b) { return position(a) < position(b); });
+    auto value = [&](auto& self, Instr* o) -> Instr* {
+      if (auto it = map.find(o); it != map.end()) return it->second;
+      if (!inside.contains(o) && is_cheap(*o)) {
+        absl::InlinedVector<Instr*, 2> operands;
+        for (Instr* x : o->operands) operands.push_back(self(self, x));
+        return map[o] = f->add(o->op, o->shape, operands, o->attrs, {}, o->name);
+      }
+      inputs->push_back(o);
+      Instr* p = f->add(Op::kParameter, o->shape, {},
+                        ParameterAttrs{static_cast<int64_t>(inputs->size()) - 1}, {}, o->name);
+      return map[o] = p;
+    };
+    for (Instr* i : order) {
+      absl::InlinedVector<Instr*, 4> operands;
+      for (Instr* o : i->operands) operands.push_back(value(value, o));
+      absl::InlinedVector<Computation*, 1> calls;
+      for (Computation* c : i->calls)
+        calls.push_back(c->module() == &to ? c : to.clone_computation(*c));
+      Instr* copy = f->add(i->op, i->shape, operands, i->attrs, calls, i->name);
+      if (i->extras) copy->extras = std::make_unique<Extras>(*i->extras), copy->extras->control_predecessors.clear();
+      map[i] = copy;
+    }
+    f->set_root(map.at(members[0]));
+    if (f->root()->shape.is_tuple()) {
+      // A reduction of several operands: the kernel's outputs are its elements.
+      std::vector<Instr*> parts;
+      for (size_t k = 0; k < f->root()->shape.tuple.size(); ++k)
+        parts.push_back(f->add(Op::kGetTupleElement, f->root()->shape.tuple[k], {f->root()},
+                               IndexAttrs{static_cast<int64_t>(k)}));
+      f->set_root(f->add(Op::kTuple, f->root()->shape, parts));
+    }
+    return f;
+  }
+
+  int64_t position(const Instr* i) {
+    if (positions_.empty()) {
+      int64_t n = 0;
+      for (Instr* x : post_order(*c_)) positions_[x] = n++;
+    }
+    auto it = positions_.find(i);
+    return it == positions_.end() ? i->id : it->second;
+  }
+
+  Status outline(const Group& g) {
+    Instr* root = g.members[0];
+    // A reshape alone moves nothing: the plan gives it its operand's memory.
+    if (g.members.size() == 1 && (root->op == Op::kReshape || root->op == Op::kBitcast))
+      return absl::OkStatus();
+    std::vector<Instr*> inputs;
+    Computation* f = copy_group(g.members, *c_->module(), &inputs);
+    Instr* fusion = c_->add(Op::kFusion, root->shape, inputs, FusionAttrs{FusionKind::kLoop}, {f},
+                            str_cat(name(root->op), "_fusion"));
+    if (root->extras) fusion->extras = std::make_unique<Extras>(*root->extras);
+    c_->replace_uses(root, fusion);
+    return absl::OkStatus();
+  }
+
+  Computation* c_;
+  const FuseOptions& o_;
+  absl::flat_hash_set<const Instr*> live_;
+  std::vector<Group> groups_;
+  absl::flat_hash_map<const Instr*, int> group_of_;
+  absl::flat_hash_set<const Instr*> operand_side_;
+  absl::flat_hash_map<const Instr*, int64_t> positions_;
+};
+
+void collect_control(Computation* c, std::vector<Computation*>* out) {
+  if (std::find(out->begin(), out->end(), c) != out->end()) return;
+  out->push_back(c);
+  for (auto& i : c->instrs())
+    if (i->op == Op::kWhile || i->op == Op::kConditional || i->op == Op::kCall)
+      for (Computation* callee : i->calls) collect_control(callee, out);
+}
+
+}  // namespace
+
+bool is_fusible(const Instr& i) {
+  bool variadic = i.op == Op::kReduce && i.shape.is_tuple();
+  if (!i.shape.is_array() && !variadic) return false;
+  if (i.shape.quant || i.shape.has_bounded_dim()) return false;
+  for (const Instr* o : i.operands)
+    if (!o->shape.is_array() || o->shape.quant || o->shape.has_bounded_dim()) return false;
+  for (Computation* c : i.calls)
+    for (auto& x : c->instrs())
+      if (x->op != Op::kParameter && x->op != Op::kConstant && x->op != Op::kTuple &&
+          (!def(*x).emit || !x->shape.is_scalar()))
+        return false;
+  switch (i.op) {
+    case Op::kReduce: case Op::kDot: case Op::kConvolution: case Op::kReduceWindow: return true;
+    case Op::kScatter: return i.operands.size() == 3;
+    case Op::kDynamicUpdateSlice: return true;
+    case Op::kParameter: return false;
+    case Op::kConstant: return false;
+    default: return def(i).emit != nullptr || def(i).index != nullptr;
+  }
+}
+
+Status fuse(Module& m, const FuseOptions& options) {
+  std::vector<Computation*> todo;
+  collect_control(m.entry(), &todo);
+  for (Computation* c : todo) TRY(Fuser(c, options).run());
+  m.erase_dead_computations();
+  return absl::OkStatus();
+}
+
+}  // namespace braze

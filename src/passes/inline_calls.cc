@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/inline_calls.h"
+
+#include "absl/container/flat_hash_map.h"
+
+namespace braze {
+namespace {
+
+void inline_call(Computation* c, Instr* call) {
+  const Computation& callee = *call->calls[0];
+  absl::flat_hash_map<const Instr*, Instr*> map;
+  for (const Instr* p : callee.params()) map[p] = call->operand(p->parameter_number());
+  for (Instr* i : post_order(callee)) {
+    if (i->op == Op::kParameter) continue;
+    absl::InlinedVector<Instr*, 4> operands;
+    for (Instr* o : i->operands) operands.push_back(map.at(o));
+    Instr* copy = c->add(i->op, i->shape, operands, i->attrs, i->calls, i->name);
+    if (i->extras) {
+      copy->extras = std::make_unique<Extras>(*i->extras);
+      copy->extras->control_predecessors.clear();
+    }
+    map[i] = copy;
+  }
+  c->replace_uses(call, map.at(callee.root()));
+  c->erase(call);
+}
+
+}  // namespace
+
+Status inline_calls(Module& m) {
+  // Callees first, so that each body is inlined in its final form.
+  for (Computation* c : computation_post_order(m)) {
+    std::vector<Instr*> calls;
+    for (auto& i : c->instrs())
+      if (i->op == Op::kCall || (i->op == Op::kFusion && !i->calls.empty())) calls.push_back(i.get());
+    for (Instr* i : calls) inline_call(c, i);
+    if (m.instruction_count() > int64_t{4} << 20)
+      return exhausted("the program has over four million instructions once its calls are inlined");
+  }
+  m.erase_dead_computations();
+  return absl::OkStatus();
+}
+
+}  // namespace braze

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "ops/op_def.h"
+#include "plan/plan.h"
+
+namespace braze {
+
+std::vector<Shape> leaves(const Shape& s) {
+  if (!s.is_tuple()) return {s};
+  std::vector<Shape> out;
+  for (const Shape& t : s.tuple)
+    for (Shape& l : leaves(t)) out.push_back(std::move(l));
+  return out;
+}
+
+namespace {
+
+// First-fit allocation of arena ranges; freed ranges merge.
+class Arena {
+ public:
+  int64_t allocate(int64_t bytes) {
+    bytes = std::max<int64_t>((bytes + 63) / 64 * 64, 64);
+    auto best = free_.end();
+    for (auto it = free_.begin(); it != free_.end(); ++it)
+      if (it->second >= bytes && (best == free_.end() || it->second < best->second)) best = it;
+    if (best != free_.end()) {
+      int64_t at = best->first, rest = best->second - bytes;
+      free_.erase(best);
+      if (rest > 0) free_[at + bytes] = rest;
+      return at;
+    }
+    // Grow, taking a free range at the end along.
+    int64_t at = top_;
+    if (!free_.empty()) {
+      auto last = std::prev(free_.end());
+      if (last->first + last->second == top_) {
+        at = last->first;
+        free_.erase(last);
+      }
+    }
+    top_ = at + bytes;
+    peak_ = std::max(peak_, top_);
+    return at;
+  }
+  void release(int64_t at, int64_t bytes) {
+    bytes = std::max<int64_t>((bytes + 63) / 64 * 64, 64);
+    auto it = free_.emplace(at, bytes).first;
+    if (auto next = std::next(it); next != free_.end() && it->first + it->second == next->first) {
+      it->second += next->second;
+      free_.erase(next);
+    }
+    if (it != free_.begin()) {
+      auto before = std::prev(it);
+      if (before->first + before->second == it->first) {
+        before->second += it->second;
+        free_.erase(it);
+      }
+    }
+  }
+  int64_t peak() const { return peak_; }
+
+ private:
+  std::map<int64_t, int64_t> free_;
+  int64_t top_ = 0, peak_ = 0;
+};
+
+using Leaves = std::vector<int64_t>;  // buffer numbers
+
+class PlanBuilder {
+ public:
+  PlanBuilder(Plan& p, const PlanOptions& o) : p_(p), o_(o) {}
+
+  Status run() {
+    Computation* entry = p_.module->entry();
+    int64_t n = 0;
+    Frame frame;
+    for (Instr* param : entry->params()) {
+      Leaves l;
+      for (const Shape& s : leaves(param->shape)) {
+        l.push_back(add_buffer({PlanBuffer::Kind::kArgument, n++, 0, s}));
+        p_.argument_buffers.push_back(l.back());
+        pin(l.back());
+      }
+      frame.values[param] = l;
+    }
+    std::vector<Shape> results = leaves(entry->root()->shape);
+    for (size_t i = 0; i < results.size(); ++i) {
+      p_.result_buffers.push_back(
+          add_buffer({PlanBuffer::Kind::kResult, static_cast<int64_t>(i), 0, results[i]}));
+      pin(p_.result_buffers.back());
+    }
+    TRY(walk(*entry, frame, p_.result_buffers, &p_.steps));
+    p_.arena_bytes = arena_.peak();
+    return absl::OkStatus();
+  }
+
+ private:
+  // One computation being walked.
+  struct Frame {
+    absl::flat_hash_map<const Instr*, Leaves> values;
+    absl::flat_hash_map<int64_t, int64_t> uses;  // reads to come, by buffer allocated in this frame
+    // Result leaves that an instruction can compute straight into their place.
+    absl::flat_hash_map<const Instr*, std::vector<std::pair<int64_t, int64_t>>> place;
+  };
+
+  int64_t add_buffer(PlanBuffer b) {
+    p_.buffers.push_back(std::move(b));
+    uses_.push_back(0);
+    return static_cast<int64_t>(p_.buffers.size()) - 1;
+  }
+  void pin(int64_t b) { uses_[b] = int64_t{1} << 40; }
+  int64_t arena_buffer(const Shape& s) {
+    PlanBuffer b{PlanBuffer::Kind::kArena, 0, 0, s};
+    b.offset = arena_.allocate(s.is_array() ? s.bytes() : 0);
+    return add_buffer(std::move(b));
+  }
+  void drop(int64_t b) {
+    PlanBuffer& buffer = p_.buffers[b];
+    if (--uses_[b] == 0 && buffer.kind == PlanBuffer::Kind::kArena)
+      arena_.release(buffer.offset, buffer.shape.is_array() ? buffer.shape.bytes() : 0);
+  }
+
+  static bool is_alias(const Instr& i) {
+    switch (i.op) {
+      case Op::kTuple: case Op::kGetTupleElement: case Op::kReshape: case Op::kBitcast:
+      case Op::kOptBarrier: case Op::kAfterAll: case Op::kAddDependency: case Op::kDomain:
+        return true;
+      case Op::kCopy: return true;
+      default: return false;
+    }
+  }
+
+  // Result leaf k of an alias instruction is operand o's leaf j.
+  Leaves alias(const Instr& i, const Frame& f) {
+    Leaves out;
+    switch (i.op) {
+      case Op::kTuple: case Op::kOptBarrier:
+        for (const Instr* o : i.operands) {
+          const Leaves& l = f.values.at(o);
+          out.insert(out.end(), l.begin(), l.end());
+        }
+        return out;
+      case Op::kGetTupleElement: {
+        const Instr* t = i.operand(0);
+        size_t at = 0;
+        int64_t index = i.as<IndexAttrs>().index;
+        for (int64_t k = 0; k < index; ++k) at += leaves(t->shape.tuple[k]).size();
+        size_t n = leaves(i.shape).size();
+        const Leaves& l = f.values.at(t);
+        return Leaves(l.begin() + at, l.begin() + at + n);
+      }
+      case Op::kAfterAll: return {token()};
+      default: return f.values.at(i.operand(0));
+    }
+  }
+  int64_t token() {
+    if (token_ < 0) {
+      token_ = add_buffer({PlanBuffer::Kind::kArena, 0, 0, Shape::token()});
+      pin(token_);
+    }
+    return token_;
+  }
+
+  // Emits the steps of `c`; its root's leaves end up in `targets`.
+  Status walk(const Computation& c, Frame& frame, const Leaves& targets, PlanSteps* steps) {
+    std::vector<Instr*> order = post_order(c);
+    // Later uses: buffers die after their last reader. Readers through aliases count as well.
+    absl::flat_hash_map<const Instr*, std::vector<int64_t>> readers;  // by leaf
+    for (Instr* i : order) readers[i].assign(leaves(i->shape).size(), i == c.root());
+    for (Instr* i : order)
+      for (Instr* o : i->operands) {
+        auto [from, to] = leaves_read(*i, *o);
+        for (size_t k = from; k < to; ++k) ++readers[o][k];
+      }
+    plan_places(c, frame, targets);
+    for (Instr* i : order) {
+      if (i->op == Op::kParameter) {
+        hold(frame.values.at(i), readers[i]);
+        continue;
+      }
+      TRY(note(str_cat(name(i->op), " '", i->name, "'"), step(i, frame, steps)));
+      // The value is held until all its readers are done; each operand is read once by `i`.
+      hold(frame.values.at(i), readers[i]);
+      release_operands(i, frame);
+    }
+    TRY(finish(c, frame, targets, steps));
+    return absl::OkStatus();
+  }
+
+  // The leaves of operand o that i reads: one element's, for get-tuple-element.
+  static std::pair<size_t, size_t> leaves_read(const Instr& i, const Instr& o) {
+    if (i.op != Op::kGetTupleElement) return {0, leaves(o.shape).size()};
+    size_t from = 0;
+    int64_t index = i.as<IndexAttrs>().index;
+    for (int64_t k = 0; k < index; ++k) from += leaves(o.shape.tuple[k]).size();
+    return {from, from + leaves(i.shape).size()};
+  }
+  void hold(const Leaves& l, const std::vector<int64_t>& n) {
+    for (size_t k = 0; k < l.size(); ++k) uses_[l[k]] += n[k];
+    for (size_t k = 0; k < l.size(); ++k) {
+      if (n[k] > 0) continue;
+      uses_[l[k]] += 1;  // computed but never read
+      drop(l[k]);
+    }
+  }
+  void release_operands(Instr* i, Frame& frame) {
+    for (Instr* o : i->operands) {
+      auto [from, to] = leaves_read(*i, *o);
+      for (size_t k = from; k < to; ++k) drop(frame.values.at(o)[k]);
+    }
+  }
+
+  // An instruction whose only place in the root tuple is leaf k computes into targets[k] directly.
+  void plan_places(const Computation& c, Frame& frame, const Leaves& targets) {
+    const Instr* root = c.root();
+    if (root->op == Op::kTuple) {
+      size_t leaf = 0;
+      for (const Instr* o : root->operands) {
+        size_t n = leaves(o->shape).size();
+        bool once = std::count(root->operands.begin(), root->operands.end(), o) == 1;
+        if (n == 1 && once) frame.place[o] = {{0, targets[leaf]}};
+        leaf += n;
+      }
+    } else if (targets.size() == 1) {
+      frame.place[root] = {{0, targets[0]}};
+    }
+  }
+
+  // Where leaf k of instruction i goes: its final place if that is free to be written, or the arena.
+  int64_t place(const Instr* i, int64_t k, const Shape& s, const Frame& frame) {
+    auto it = frame.place.find(i);
+    if (it != frame.place.end())
+      for (auto& [leaf, buffer] : it->second)
+        if (leaf == k && may_write_early(buffer) && p_.buffers[buffer].shape.bytes() == s.bytes())
+          return buffer;
+    return arena_buffer(s);
+  }
+  // Results of the program are written once; loop state is still read by the body until its end.
+  bool may_write_early(int64_t b) const {
+    return p_.buffers[b].kind == PlanBuffer::Kind::kResult || !state_.contains(b);
+  }
+
+  // Copies the root's leaves that were not computed in place. A target may be the source of another
+  // copy (a loop that swaps its state): such sources are saved first.
+  Status finish(const Computation& c, Frame& frame, const Leaves& targets, PlanSteps* steps) {
+    const Leaves& root = frame.values.at(c.root());
+    if (root.size() != targets.size()) return internal("root and targets differ in leaves");
+    Leaves source = root;
+    for (size_t k = 0; k < source.size(); ++k) {
+      for (size_t j = 0; j < k; ++j) {
+        if (source[k] != targets[j] || source[j] == targets[j]) continue;
+        int64_t saved = arena_buffer(p_.buffers[source[k]].shape);
+        copy(source[k], saved, &saves_);
+        source[k] = saved;
+        temporary_.push_back(saved);
+        break;
+      }
+    }
+    for (PlanStep& s : saves_) steps->push_back(std::move(s));
+    saves_.clear();
+    for (size_t k = 0; k < source.size(); ++k)
+      if (source[k] != targets[k]) copy(source[k], targets[k], steps);
+    for (int64_t b : temporary_) {
+      uses_[b] = 1;
+      drop(b);
+    }
+    temporary_.clear();
+    for (int64_t b : root) drop(b);
+    return absl::OkStatus();
+  }
+
+  void copy(int64_t from, int64_t to, PlanSteps* steps) {
+    if (!p_.buffers[from].shape.is_array()) return;
+    PlanStep s;
+    s.kind = PlanStep::Kind::kCopy;
+    s.inputs = {from};
+    s.outputs = {to};
+    steps->push_back(std::move(s));
+  }
+
+  Status step(Instr* i, Frame& frame, PlanSteps* steps) {
+    if (is_alias(*i)) {
+      frame.values[i] = alias(*i, frame);
+      return absl::OkStatus();
+    }
+    switch (i->op) {
+      case Op::kConstant: return constant(i, frame);
+      case Op::kFusion: return kernel(i, frame, steps);
+      case Op::kWhile: return loop(i, frame, steps);
+      case Op::kConditional: return conditional(i, frame, steps);
+      default: return library(i, frame, steps);
+    }
+  }
+
+  Status constant(Instr* i, Frame& frame) {
+    if (i->shape.is_tuple()) {
+      Leaves l;
+      std::function<void(const Literal&)> add = [&](const Literal& v) {
+        if (v.shape().is_tuple()) {
+          for (const Literal& p : v.parts()) add(p);
+          return;
+        }
+        l.push_back(add_constant(v));
+      };
+      add(i->literal());
+      frame.values[i] = l;
+      return absl::OkStatus();
+    }
+    frame.values[i] = {add_constant(i->literal())};
+    return absl::OkStatus();
+  }
+  int64_t add_constant(const Literal& v) {
+    int64_t b = add_buffer({PlanBuffer::Kind::kConstant, static_cast<int64_t>(p_.constants.size()), 0,
+                            v.shape()});
+    pin(b);
+    p_.constants.push_back(v);
+    return b;
+  }
+
+  Status kernel(Instr* i, Frame& frame, PlanSteps* steps) {
+    const Computation& f = *i->calls[0];
+    auto lowered = loop::lower(f, i->name, o_.facts);
+    if (!lowered.ok()) return library(i, frame, steps);
+    auto k = std::make_unique<loop::Kernel>(std::move(lowered).value());
+    PlanStep s;
+    s.kind = PlanStep::Kind::kKernel;
+    s.instr = i;
+    for (Instr* o : i->operands) s.inputs.push_back(frame.values.at(o)[0]);
+    std::vector<Shape> shapes = leaves(i->shape);
+    for (size_t n = 0; n < shapes.size(); ++n) {
+      int64_t target = loop::inout_parameter(f, static_cast<int64_t>(n));
+      if (target >= 0) {
+        int64_t from = s.inputs[target];
+        // The operand's memory becomes the result's if nobody reads the operand afterwards.
+        if (uses_[from] == 1 && p_.buffers[from].kind == PlanBuffer::Kind::kArena) {
+          s.outputs.push_back(from);
+          continue;
+        }
+        int64_t to = in_place_state(i, from, frame) ? from : place(i, n, shapes[n], frame);
+        if (to != from) copy(from, to, steps);
+        s.outputs.push_back(to);
+        continue;
+      }
+      s.outputs.push_back(place(i, n, shapes[n], frame));
+    }
+    int64_t workspace = k->workspace_bytes() + (o_.workspace_bytes ? o_.workspace_bytes(*k) : 0);
+    if (workspace > 0) {
+      s.workspace = arena_.allocate(workspace);
+      arena_.release(s.workspace, workspace);
+    }
+    frame.values[i] = s.outputs;
+    s.kernel = intern(std::move(k));
+    steps->push_back(std::move(s));
+    return absl::OkStatus();
+  }
+
+  // A loop's state buffer updated where it lies: this is its last read, and the update becomes the
+  // same element of the next state.
+  bool in_place_state(Instr* i, int64_t from, const Frame& frame) {
+    if (!state_.contains(from)) return false;
+    auto it = frame.place.find(i);
+    if (it == frame.place.end() || it->second[0].second != from) return false;
+    auto n = frame_uses_.find(from);
+    return n == frame_uses_.end() || uses_[from] - n->second == 1;
+  }
+
+  int64_t intern(std::unique_ptr<loop::Kernel> k) {
+    std::string key = loop::canonical_text(*k);
+    auto [it, fresh] = kernels_.try_emplace(std::move(key), static_cast<int64_t>(p_.kernels.size()));
+    if (fresh) p_.kernels.push_back(std::move(k));
+    return it->second;
+  }
+
+  Status library(Instr* i, Frame& frame, PlanSteps* steps) {
+    PlanStep s;
+    s.kind = PlanStep::Kind::kLibrary;
+    s.instr = i;
+    for (Instr* o : i->operands)
+      for (int64_t b : frame.values.at(o)) s.inputs.push_back(b);
+    std::vector<Shape> shapes = leaves(i->shape);
+    for (size_t n = 0; n < shapes.size(); ++n)
+      s.outputs.push_back(shapes[n].is_token() ? token()
+                                               : place(i, static_cast<int64_t>(n), shapes[n], frame));
+    frame.values[i] = s.outputs;
+    steps->push_back(std::move(s));
+    return absl::OkStatus();
+  }
+
+  Status loop(Instr* i, Frame& frame, PlanSteps* steps) {
+    // The state lives in fresh buffers for the whole loop; the result is the state.
+    Leaves state;
+    const Leaves init = frame.values.at(i->operand(0));
+    for (int64_t b : init) {
+      const Shape& s = p_.buffers[b].shape;
+      int64_t to = s.is_token() ? token() : arena_buffer(s);
+      state.push_back(to);
+      if (to != b) copy(b, to, steps);
+    }
+    PlanStep s;
+    s.kind = PlanStep::Kind::kWhile;
+    s.instr = i;
+    s.outputs = state;
+    s.nested.resize(2);
+    for (int64_t b : state) uses_[b] += int64_t{1} << 30;
+    s.predicate = arena_buffer(Shape::scalar(Dtype::kPred));
+    uses_[s.predicate] = 1;
+    auto before = state_;
+    for (int64_t b : state) state_.insert(b);
+    auto uses_before = frame_uses_;
+    Frame cond;
+    cond.values[i->calls[0]->params()[0]] = state;
+    TRY(walk(*i->calls[0], cond, {s.predicate}, &s.nested[0]));
+    for (int64_t b : state) frame_uses_[b] = int64_t{1} << 30;
+    Frame body;
+    body.values[i->calls[1]->params()[0]] = state;
+    TRY(walk(*i->calls[1], body, state, &s.nested[1]));
+    state_ = before;
+    frame_uses_ = uses_before;
+    drop(s.predicate);
+    for (int64_t b : state) uses_[b] -= int64_t{1} << 30;
+    frame.values[i] = state;
+    steps->push_back(std::move(s));
+    return absl::OkStatus();
+  }
+
+  Status conditional(Instr* i, Frame& frame, PlanSteps* steps) {
+    PlanStep s;
+    s.kind = PlanStep::Kind::kConditional;
+    s.instr = i;
+    s.predicate = frame.values.at(i->operand(0))[0];
+    std::vector<Shape> shapes = leaves(i->shape);
+    for (size_t n = 0; n < shapes.size(); ++n)
+      s.outputs.push_back(shapes[n].is_token() ? token() : arena_buffer(shapes[n]));
+    for (int64_t b : s.outputs) uses_[b] += int64_t{1} << 30;
+    for (size_t b = 0; b < i->calls.size(); ++b) {
+      Frame branch;
+      branch.values[i->calls[b]->params()[0]] = frame.values.at(i->operand(static_cast<int64_t>(b) + 1));
+      s.nested.emplace_back();
+      TRY(walk(*i->calls[b], branch, s.outputs, &s.nested.back()));
+    }
+    for (int64_t b : s.outputs) uses_[b] -= int64_t{1} << 30;
+    frame.values[i] = s.outputs;
+    steps->push_back(std::move(s));
+    return absl::OkStatus();
+  }
+
+  Plan& p_;
+  const PlanOptions& o_;
+  Arena arena_;
+  std::vector<int64_t> uses_;
+  absl::flat_hash_set<int64_t> state_;
+  absl::flat_hash_map<int64_t, int64_t> frame_uses_;
+  absl::flat_hash_map<std::string, int64_t> kernels_;
+  PlanSteps saves_;
+  std::vector<int64_t> temporary_;
+  int64_t token_ = -1;
+};
+
+int64_t count(const PlanSteps& steps, PlanStep::Kind kind) {
+  int64_t n = 0;
+  for (const PlanStep& s : steps) {
+    n += s.kind == kind;
+    for (const PlanSteps& inner : s.nested) n += count(inner, kind);
+  }
+  return n;
+}
+
+void print(const Plan& p, const PlanSteps& steps, int depth, std::string* out) {
+  auto list = [&](const std::vector<int64_t>& v) {
+    std::string t;
+    for (int64_t b : v) t += str_cat(t.empty() ? "" : " ", "%", b);
+    return t;
+  };
+  for (const PlanStep& s : steps) {
+    out->append(depth * 2, ' ');
+    std::string label = s.instr ? s.instr->name : std::string();
+    switch (s.kind) {
+      case PlanStep::Kind::kKernel:
+        *out += str_cat(list(s.outputs), " = kernel ", p.kernels[s.kernel]->name, "(", list(s.inputs), ")\n");
+        break;
+      case PlanStep::Kind::kLibrary:
+        *out += str_cat(list(s.outputs), " = library ", name(s.instr->op), " ", label, "(", list(s.inputs), ")\n");
+        break;
+      case PlanStep::Kind::kCopy: *out += str_cat(list(s.outputs), " = copy ", list(s.inputs), "\n"); break;
+      default:
+        *out += str_cat(s.kind == PlanStep::Kind::kWhile ? "while %" : "conditional %", s.predicate, " -> ",
+                        list(s.outputs), "\n");
+        for (const PlanSteps& inner : s.nested) {
+          out->append(depth * 2, ' ');
+          *out += "{\n";
+          print(p, inner, depth + 1, out);
+          out->append(depth * 2, ' ');
+          *out += "}\n";
+        }
+    }
+  }
+}
+
+}  // namespace
+
+int64_t Plan::kernel_launches() const { return count(steps, PlanStep::Kind::kKernel); }
+int64_t Plan::library_calls() const { return count(steps, PlanStep::Kind::kLibrary); }
+
+Result<Plan> build_plan(std::unique_ptr<Module> module, const PlanOptions& options) {
+  Plan p;
+  p.module = std::move(module);
+  TRY(PlanBuilder(p, options).run());
+  return p;
+}
+
+std::string to_string(const Plan& p) {
+  std::string out = str_cat("plan: arena ", p.arena_bytes, " bytes, ", p.kernels.size(), " kernels\n");
+  constexpr std::string_view kKinds[] = {"arena", "argument", "constant", "result"};
+  for (size_t i = 0; i < p.buffers.size(); ++i) {
+    const PlanBuffer& b = p.buffers[i];
+    bool arena = b.kind == PlanBuffer::Kind::kArena;
+    out += str_cat("%", i, " ", kKinds[static_cast<int>(b.kind)], " ", arena ? b.offset : b.index, " ",
+                   to_string(b.shape, false), "\n");
+  }
+  print(p, p.steps, 0, &out);
+  return out;
+}
+
+}  // namespace braze

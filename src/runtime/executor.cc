@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "eval/evaluator.h"
+
+namespace braze {
+namespace {
+
+constexpr int64_t kHugePage = 2 << 20;
+
+char* allocate(int64_t bytes) {
+  int64_t align = bytes >= kHugePage ? kHugePage : 64;
+  bytes = (std::max<int64_t>(bytes, 64) + align - 1) / align * align;
+  char* p = static_cast<char*>(std::aligned_alloc(align, bytes));
+#ifdef MADV_HUGEPAGE
+  if (p && bytes >= 2 * kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+  return p;
+}
+
+}  // namespace
+
+struct Executor::Call {
+  absl::Span<const void* const> arguments;
+  absl::Span<void* const> results;
+  World* world;
+  char* arena;
+  char* scratch;
+  std::vector<char*> address;  // of each plan buffer
+};
+
+Executor::Executor(Plan plan, codegen::LoadedKernels kernels, Pool* pool)
+    : plan_(std::move(plan)), kernels_(std::move(kernels)), pool_(pool) {
+  for (const codegen::LoadedKernel& k : kernels_.kernels)
+    scratch_bytes_ = std::max(scratch_bytes_, (k.scratch_bytes + 127) / 64 * 64);
+}
+
+Executor::~Executor() {
+  for (char* a : idle_arenas_) std::free(a);
+}
+
+char* Executor::take_arena() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!idle_arenas_.empty()) {
+      char* a = idle_arenas_.back();
+      idle_arenas_.pop_back();
+      return a;
+    }
+  }
+  return allocate(plan_.arena_bytes + 64 + scratch_bytes_ * pool_->threads());
+}
+
+Status Executor::run(absl::Span<const void* const> arguments, absl::Span<void* const> results,
+                     World* world) {
+  if (arguments.size() != plan_.argument_buffers.size() ||
+      results.size() != plan_.result_buffers.size())
+    return invalid("the program takes ", plan_.argument_buffers.size(), " arguments and gives ",
+                   plan_.result_buffers.size(), " results, not ", arguments.size(), " and ",
+                   results.size());
+  Call c{arguments, results, world, take_arena(), nullptr, {}};
+  if (!c.arena) return exhausted("no memory for ", plan_.arena_bytes, " bytes of temporaries");
+  c.scratch = c.arena + (plan_.arena_bytes + 63) / 64 * 64;
+  c.address.resize(plan_.buffers.size());
+  for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const PlanBuffer& b = plan_.buffers[i];
+    switch (b.kind) {
+      case PlanBuffer::Kind::kArena: c.address[i] = c.arena + b.offset; break;
+      case PlanBuffer::Kind::kArgument:
+        c.address[i] = static_cast<char*>(const_cast<void*>(arguments[b.index]));
+        break;
+      case PlanBuffer::Kind::kConstant:
+        c.address[i] = const_cast<char*>(plan_.constants[b.index].bytes());
+        break;
+      case PlanBuffer::Kind::kResult: c.address[i] = static_cast<char*>(results[b.index]); break;
+    }
+  }
+  Status s;
+  {
+    Pool::Busy busy(*pool_);
+    s = steps(plan_.steps, c);
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  idle_arenas_.push_back(c.arena);
+  return s;
+}
+
+Status Executor::steps(const PlanSteps& list, Call& c) {
+  for (const PlanStep& s : list) TRY(step(s, c));
+  return absl::OkStatus();
+}
+
+Status Executor::step(const PlanStep& s, Call& c) {
+  switch (s.kind) {
+    case PlanStep::Kind::kKernel: kernel(s, c); return absl::OkStatus();
+    case PlanStep::Kind::kLibrary:
+      return note(str_cat(name(s.instr->op), " '", s.instr->name, "'"), library(s, c));
+    case PlanStep::Kind::kCopy: {
+      int64_t n = plan_.buffers[s.outputs[0]].shape.bytes();
+      std::memmove(c.address[s.outputs[0]], c.address[s.inputs[0]], n);
+      return absl::OkStatus();
+    }
+    case PlanStep::Kind::kWhile:
+      while (true) {
+        TRY(steps(s.nested[0], c));
+        if (!*c.address[s.predicate]) return absl::OkStatus();
+        TRY(steps(s.nested[1], c));
+      }
+    case PlanStep::Kind::kConditional: {
+      int64_t last = static_cast<int64_t>(s.nested.size()) - 1, branch = 0;
+      const char* p = c.address[s.predicate];
+      if (is_pred(plan_.buffers[s.predicate].shape.dtype)) {
+        branch = *p ? 0 : 1;
+      } else {
+        int32_t i;
+        std::memcpy(&i, p, sizeof(i));
+        branch = i < 0 || i > last ? last : i;
+      }
+      return steps(s.nested[branch], c);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Executor::kernel(const PlanStep& s, Call& c) {
+  const codegen::LoadedKernel& k = kernels_.kernels[s.kernel];
+  const loop::Kernel& kernel = *plan_.kernels[s.kernel];
+  absl::InlinedVector<char*, 16> buffers;
+  for (int64_t b : s.inputs) buffers.push_back(c.address[b]);
+  for (int64_t b : s.outputs) buffers.push_back(c.address[b]);
+  char* workspace = s.workspace >= 0 ? c.arena + s.workspace : nullptr;
+  for (size_t i = buffers.size(); i < kernel.buffers.size(); ++i) {
+    const loop::Buffer& b = kernel.buffers[i];
+    buffers.push_back(workspace);
+    if (b.role == loop::Role::kWorkspace) workspace += (b.elements * byte_size(b.dtype) + 63) / 64 * 64;
+  }
+  buffers.push_back(workspace);  // a contraction's own
+  for (const codegen::LoadedPhase& p : k.phases)
+    pool_->run(p.items, p.grain, [&](int64_t begin, int64_t end, int thread) {
+      p.function(buffers.data(), begin, end, c.scratch + thread * scratch_bytes_);
+    });
+}
+
+namespace {
+
+// Leaves [*at, …) as a literal of shape s.
+Literal gather(const Shape& s, const std::vector<int64_t>& ids, const std::vector<char*>& address,
+               size_t* at) {
+  if (s.is_tuple()) {
+    std::vector<Literal> parts;
+    for (const Shape& t : s.tuple) parts.push_back(gather(t, ids, address, at));
+    return Literal::tuple(std::move(parts));
+  }
+  char* p = address[ids[(*at)++]];
+  if (!s.is_array()) return Literal(s);
+  return Literal::from_bytes(s, {p, static_cast<size_t>(s.bytes())});
+}
+
+void spread(const Literal& l, const std::vector<int64_t>& ids, const std::vector<char*>& address,
+            size_t* at) {
+  if (l.shape().is_tuple()) {
+    for (const Literal& p : l.parts()) spread(p, ids, address, at);
+    return;
+  }
+  char* p = address[ids[(*at)++]];
+  if (l.shape().is_array() && l.size_bytes() > 0) std::memcpy(p, l.bytes(), l.size_bytes());
+}
+
+}  // namespace
+
+Status Executor::library(const PlanStep& s, Call& c) {
+  std::vector<Literal> operands;
+  size_t at = 0;
+  for (const Instr* o : s.instr->operands) operands.push_back(gather(o->shape, s.inputs, c.address, &at));
+  EvalOptions options;
+  options.world = c.world;
+  ASSIGN(Literal value, evaluate(*s.instr, operands, options));
+  at = 0;
+  spread(value, s.outputs, c.address, &at);
+  return absl::OkStatus();
+}
+
+}  // namespace braze
