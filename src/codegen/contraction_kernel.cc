@@ -15,14 +15,6 @@ namespace {
 
 using loop::Contraction;
 
-CpuTarget cpu_of(const Target& t) {
-  CpuTarget c = cpu_target_from_features(t.features);
-  c.vector_bits = t.vector_bits;
-  c.l1_bytes = t.l1_bytes;
-  c.l2_bytes = t.l2_bytes;
-  return c;
-}
-
 GemmSpec gemm_spec(const Contraction& c, int workspace) {
   GemmSpec s;
   s.lhs = c.lhs, s.rhs = c.rhs, s.acc = c.acc, s.out = c.out;
@@ -112,23 +104,21 @@ EpilogueHook epilogue_hook(const loop::Kernel& k, const Target& target, bool swa
 }  // namespace
 
 bool contraction_supported(const Contraction& c, const Target& target) {
-  CpuTarget cpu = cpu_of(target);
-  return c.is_conv ? conv_supported(conv_spec(c, 3), cpu) : gemm_supported(gemm_spec(c, 3), cpu);
+  return c.is_conv ? conv_supported(conv_spec(c, 3), target) : gemm_supported(gemm_spec(c, 3), target);
 }
 
 Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Target& target) {
   const Contraction& c = *kernel.contraction;
   int workspace = static_cast<int>(kernel.buffers.size());
-  if (c.is_conv) return plan_conv(conv_spec(c, workspace), cpu_of(target), "contraction");
+  if (c.is_conv) return plan_conv(conv_spec(c, workspace), target, "contraction");
   GemmSpec spec = gemm_spec(c, workspace);
   if (wants_swap(spec)) spec = swap_sides(spec);
-  return plan_gemm(spec, cpu_of(target), "contraction");
+  return plan_gemm(spec, target, "contraction");
 }
 
 Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel& kernel,
                                        std::string_view name, const Target& target) {
   const Contraction& c = *kernel.contraction;
-  CpuTarget cpu = cpu_of(target);
   int workspace = static_cast<int>(kernel.buffers.size());
   std::vector<std::string> known;
   for (llvm::Function& f : module) known.push_back(f.getName().str());
@@ -136,13 +126,13 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
   ContractionPlan plan;
   if (c.is_conv) {
     hooks.epilogue = epilogue_hook(kernel, target, false);
-    ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), cpu, hooks));
+    ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), target, hooks));
   } else {
     GemmSpec spec = gemm_spec(c, workspace);
     bool swap = wants_swap(spec);
     if (swap) spec = swap_sides(spec);
     hooks.epilogue = epilogue_hook(kernel, target, swap);
-    ASSIGN(plan, emit_gemm(module, name, spec, cpu, hooks));
+    ASSIGN(plan, emit_gemm(module, name, spec, target, hooks));
   }
   for (llvm::Function& f : module)
     if (!f.isDeclaration() &&
