@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every test program of a build and the checks of the source tree.
+
+    test/run.py BUILD_DIRECTORY
+
+Prints a line per program as it ends and failures in full; the last line is
+"N passed, N failed, N skipped". Exit code 1 if anything failed.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+TIMEOUT = 1500
+
+
+def run(command):
+    start = time.time()
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT,
+                              errors="replace")
+        out, code = done.stdout + done.stderr, done.returncode
+    except subprocess.TimeoutExpired as e:
+        out, code = f"{e.stdout or ''}\ntimed out after {TIMEOUT} s", 124
+    return out, code, time.time() - start
+
+
+def google_test(program):
+    out, code, seconds = run([str(program), "--gtest_brief=0", "--gtest_color=no"])
+    passed = len(re.findall(r"^\[       OK \]", out, re.M))
+    skipped = len(re.findall(r"^\[  SKIPPED \] [^\n]*\(\d+ ms\)", out, re.M))
+    failed = len(re.findall(r"^\[  FAILED  \] [^\n]*\(\d+ ms\)", out, re.M))
+    if code != 0 and failed == 0:
+        failed = 1  # it crashed or timed out
+    return out, passed, failed, skipped, seconds
+
+
+def closing_line(command):
+    """A verb of `braze` that ends with a line of counts."""
+    out, code, seconds = run(command)
+    lines = out.strip().splitlines()
+    m = re.match(r"(\d+) passed, (\d+) failed, (\d+) skipped", lines[-1] if lines else "")
+    if not m:
+        return out, 0, 1, 0, seconds
+    passed, failed, skipped = map(int, m.groups())
+    return out, passed, failed + (code not in (0, 1)), skipped, seconds
+
+
+def simple(command):
+    out, code, seconds = run(command)
+    return out, int(code == 0), int(code != 0), 0, seconds
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    tool = str(build / "braze")
+    jobs = [("source tree", lambda: simple([sys.executable, "test/floors.py"]))]
+    for program in sorted(build.glob("test/braze_*_test")):
+        jobs.append((program.name, lambda p=program: google_test(p)))
+    if os.path.exists(tool) and (ROOT / "test/golden.py").exists():
+        jobs.append(("golden", lambda: closing_line([sys.executable, "test/golden.py", tool])))
+    if os.path.exists(tool):
+        if SHARED.is_dir():
+            for backend in ("reference", "cpu"):
+                jobs.append((f"conformance {backend}",
+                             lambda b=backend: closing_line([tool, "conformance", "--backend", b])))
+            jobs.append(("cases", lambda: closing_line([tool, "cases", "--size", "tiny"])))
+        else:
+            print("skipping conformance and cases: ../shared is absent")
+    total = [0, 0, 0 if SHARED.is_dir() else 3]
+    for name, job in jobs:
+        out, passed, failed, skipped, seconds = job()
+        print(f"{name}: {passed} passed, {failed} failed, {skipped} skipped ({seconds:.1f} s)",
+              flush=True)
+        if failed:
+            print(out[-20000:], flush=True)
+        for i, n in enumerate((passed, failed, skipped)):
+            total[i] += n
+    print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
+    sys.exit(1 if total[1] else 0)
+
+
+if __name__ == "__main__":
+    main()
