@@ -230,10 +230,10 @@ struct CustomCallAttrs {
   std::string backend_config;          // opaque string (api 1–3) or MLIR dictionary text (api 4)
   std::vector<OperandAlias> aliases;
   std::vector<Dims> operand_layouts, result_layouts;  // empty: row-major, unconstrained
-  BRAZE_FIELDS(v("custom_call_target", target); v("custom_call_has_side_effect", side_effect);
-               v("api_version", api_version); v("backend_config", backend_config);
-               v("output_to_operand_aliasing", aliases); v("operand_layouts", operand_layouts);
-               v("result_layouts", result_layouts);)
+  BRAZE_FIELDS(v("custom_call_target", target); v("operand_layouts", operand_layouts);
+               v("custom_call_has_side_effect", side_effect);
+               v("output_to_operand_aliasing", aliases); v("api_version", api_version);
+               v("backend_config", backend_config); v("result_layouts", result_layouts);)
   bool operator==(const CustomCallAttrs&) const = default;
 };
 struct CollectiveAttrs {
