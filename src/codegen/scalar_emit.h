@@ -94,11 +94,10 @@ class ScalarEmitter {
   size_t open_scope();
   void close_scope(size_t scope);
 
-  // Primitive operations on register values, also for accumulators and combiners emitted by hand.
+  // Primitive operations on register values (all scalars or all vectors of any one length), for
+  // accumulators and combiners emitted by hand. t: the operands' type (select: of the branches).
   llvm::Value* operation(scalar::Op op, Dtype t, absl::Span<llvm::Value* const> args);
-  // min/max that propagate NaN and order -0 < +0.
-  llvm::Value* min_max(bool is_max, Dtype t, llvm::Value* a, llvm::Value* b);
-  llvm::Value* load_at(Dtype t, llvm::Value* pointer, int64_t align, const BufferBinding* binding);
+  llvm::Value* cast(Dtype to, Dtype from, llvm::Value* v);  // the pairs that are kCast nodes
 
  private:
   struct Impl;
