@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loop/interpret.h"
+
+#include <bit>
+#include <cstring>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/literal.h"
+
+namespace braze::loop {
+namespace {
+
+using scalar::Cell;
+
+// Reads and writes one element of type t as a Cell.
+Cell read_cell(Dtype t, const char* p) {
+  Shape s = Shape::scalar(t);
+  Literal l = Literal::from_bytes(s, {p, static_cast<size_t>(byte_size(t))});
+  Cell c;
+  if (is_float(t)) c.f = l.get_float(0);
+  else c.i = l.get_int(0);
+  return c;
+}
+void write_cell(Dtype t, char* p, Cell c) {
+  Literal l{Shape::scalar(t)};
+  if (is_float(t)) l.set_float(0, c.f);
+  else l.set_int(0, c.i);
+  std::memcpy(p, l.bytes(), static_cast<size_t>(byte_size(t)));
+}
+
+class Machine : public scalar::EvalEnv {
+ public:
+  Machine(const Kernel& k, absl::Span<char* const> buffers) : k_(k) {
+    for (size_t i = 0; i < k.buffers.size(); ++i) {
+      if (i < buffers.size()) {
+        memory_.push_back(buffers[i]);
+      } else {
+        owned_.emplace_back(static_cast<size_t>(k.buffers[i].elements * byte_size(k.buffers[i].dtype)) + 1);
+        memory_.push_back(owned_.back().data());
+      }
+    }
+  }
+
+  Status run() {
+    if (k_.contraction) return contraction(*k_.contraction);
+    for (const Phase& p : k_.phases)
+      for (int64_t item = 0; item < p.items && status_.ok(); ++item) {
+        bind_int(p.item_var, item);
+        body(p.body);
+      }
+    return status_;
+  }
+
+  Cell variable(int64_t id) override {
+    auto it = vars_.find(id);
+    if (it != vars_.end()) return it->second;
+    fail(internal("kernel ", k_.name, ": variable v", id, " has no value"));
+    return {};
+  }
+  Cell load(int64_t buffer, Dtype t, int64_t offset) override {
+    const char* p = place(buffer, t, offset, "reads");
+    return p ? read_cell(t, p) : Cell{};
+  }
+
+ private:
+  void fail(Status s) {
+    if (status_.ok()) status_ = std::move(s);
+  }
+  void bind_int(int64_t var, int64_t v) { vars_[var].i = v; }
+
+  char* place(int64_t buffer, Dtype t, int64_t offset, std::string_view what) {
+    const Buffer& b = k_.buffers[buffer];
+    if (b.dtype != t || offset < 0 || offset >= b.elements) {
+      fail(internal("kernel ", k_.name, " ", what, " b", buffer, "[", offset, "] of ", b.elements, " ",
+                    name(b.dtype), " as ", name(t)));
+      return nullptr;
+    }
+    return memory_[buffer] + offset * byte_size(t);
+  }
+
+  Cell value(Scalar s) { return scalar::evaluate(k_.graph, s, *this); }
+
+  void store(const Store& s) {
+    if (s.condition && !value(s.condition).i) return;
+    Cell v = value(s.value);
+    Dtype t = k_.buffers[s.buffer].dtype;
+    if (char* p = place(s.buffer, t, value(s.offset).i, "writes")) write_cell(t, p, v);
+  }
+
+  void body(const std::vector<Stmt>& stmts) {
+    for (const Stmt& s : stmts) {
+      if (!status_.ok()) return;
+      if (s.kind == Stmt::Kind::kStore) store(s.store);
+      else if (s.kind == Stmt::Kind::kLet) vars_[s.let.var] = value(s.let.value);
+      else loop(*s.loop);
+    }
+  }
+
+  void loop(const Loop& l) {
+    for (const Accumulator& a : l.accumulators) {
+      std::vector<Cell> init;
+      for (Scalar s : a.init) init.push_back(value(s));
+      for (size_t i = 0; i < init.size(); ++i) vars_[a.var[i]] = init[i];
+    }
+    int64_t n = l.count ? value(l.count).i : l.extent;
+    for (int64_t i = 0; i < n && status_.ok(); ++i) {
+      bind_int(l.var, i);
+      body(l.body);
+      std::vector<Cell> next;
+      for (const Accumulator& a : l.accumulators)
+        for (Scalar s : a.next) next.push_back(value(s));
+      size_t k = 0;
+      for (const Accumulator& a : l.accumulators)
+        for (int64_t v : a.var) vars_[v] = next[k++];
+    }
+    for (const Accumulator& a : l.accumulators)
+      for (size_t i = 0; i < a.var.size(); ++i) vars_[a.result[i]] = vars_[a.var[i]];
+  }
+
+  // One term of a contraction: operand elements as numbers, wide enough for every supported type.
+  struct Sum {
+    long double f = 0;
+    uint64_t i = 0;
+  };
+  void add_term(const Contraction& c, int64_t lhs, int64_t rhs, Sum* sum) {
+    Cell a = load(c.lhs_buffer, c.lhs, lhs), b = load(c.rhs_buffer, c.rhs, rhs);
+    if (is_float(c.acc)) sum->f += static_cast<long double>(a.f) * b.f;
+    else sum->i += static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i);
+  }
+  void finish(const Contraction& c, const Sum& sum, const std::vector<int64_t>& index, int64_t at) {
+    Cell acc;
+    Literal rounded{Shape::scalar(c.acc)};
+    if (is_float(c.acc)) rounded.set_float(0, static_cast<double>(sum.f));
+    else rounded.set_int(0, static_cast<int64_t>(sum.i));
+    acc.f = is_float(c.acc) ? rounded.get_float(0) : 0;
+    acc.i = is_float(c.acc) ? 0 : rounded.get_int(0);
+    if (c.epilogue.empty()) {
+      if (char* p = place(c.out_buffer, c.out, at, "writes")) write_cell(c.out, p, acc);
+      return;
+    }
+    vars_[c.acc_var] = acc;
+    for (size_t d = 0; d < index.size(); ++d) bind_int(c.index_vars[d], index[d]);
+    for (const Store& s : c.epilogue) store(s);
+  }
+
+  Status contraction(const Contraction& c) { return c.is_conv ? conv(c) : gemm(c); }
+
+  Status gemm(const Contraction& c) {
+    std::vector<ContractionDim> out = c.batch;
+    out.push_back(c.m);
+    out.push_back(c.n);
+    Dims sizes, ks;
+    for (auto& d : out) sizes.push_back(d.size);
+    for (auto& d : c.k) ks.push_back(d.size);
+    if (product(sizes) == 0) return absl::OkStatus();
+    Dims at(sizes.size(), 0);
+    do {
+      int64_t lhs = 0, rhs = 0, place = 0;
+      for (size_t d = 0; d < out.size(); ++d) {
+        lhs += at[d] * out[d].lhs, rhs += at[d] * out[d].rhs, place += at[d] * out[d].out;
+      }
+      Sum sum;
+      if (product(ks) > 0) {
+        Dims k(ks.size(), 0);
+        do {
+          int64_t l = lhs, r = rhs;
+          for (size_t d = 0; d < k.size(); ++d) l += k[d] * c.k[d].lhs, r += k[d] * c.k[d].rhs;
+          add_term(c, l, r, &sum);
+        } while (next_index(absl::MakeSpan(k), ks));
+      }
+      finish(c, sum, {at.begin(), at.end()}, place);
+    } while (status_.ok() && next_index(absl::MakeSpan(at), sizes));
+    return status_;
+  }
+
+  Status conv(const Contraction& c) {
+    const ConvDims& d = c.conv.dims;
+    Dims at(c.out_dims.size(), 0), window;
+    for (int64_t s : d.kernel_spatial) window.push_back(c.rhs_dims[s]);
+    window.push_back(c.rhs_dims[d.kernel_input]);
+    if (product(c.out_dims) == 0) return absl::OkStatus();
+    do {
+      Sum sum;
+      Dims w(window.size(), 0);
+      if (product(window) > 0) {
+        do conv_term(c, at, w, &sum);
+        while (next_index(absl::MakeSpan(w), window));
+      }
+      std::vector<int64_t> index{at[d.output_batch]};
+      for (int64_t s : d.output_spatial) index.push_back(at[s]);
+      index.push_back(at[d.output_feature]);
+      finish(c, sum, index, linear_index(at, c.out_dims));
+    } while (status_.ok() && next_index(absl::MakeSpan(at), c.out_dims));
+    return status_;
+  }
+
+  void conv_term(const Contraction& c, const Dims& out, const Dims& w, Sum* sum) {
+    const ConvDims& d = c.conv.dims;
+    Dims l(c.lhs_dims.size(), 0), r(c.rhs_dims.size(), 0);
+    for (size_t s = 0; s < c.conv.window.size(); ++s) {
+      const WindowDim& win = c.conv.window[s];
+      r[d.kernel_spatial[s]] = win.reversal ? win.size - 1 - w[s] : w[s];
+      int64_t x = out[d.output_spatial[s]] * win.stride + w[s] * win.window_dilation - win.pad_low;
+      if (x < 0 || x % win.base_dilation != 0) return;
+      x /= win.base_dilation;
+      if (x >= c.lhs_dims[d.input_spatial[s]]) return;
+      l[d.input_spatial[s]] = x;
+    }
+    int64_t o = out[d.output_feature], features = c.rhs_dims[d.kernel_input];
+    int64_t outs = c.out_dims[d.output_feature];
+    int64_t group = o / (outs / c.conv.feature_groups);
+    int64_t batch_group = o / (outs / c.conv.batch_groups);
+    l[d.input_batch] = out[d.output_batch] + batch_group * (c.lhs_dims[d.input_batch] / c.conv.batch_groups);
+    l[d.input_feature] = w.back() + (c.conv.feature_groups > 1 ? group * features : 0);
+    r[d.kernel_input] = w.back();
+    r[d.kernel_output] = o;
+    add_term(c, linear_index(l, c.lhs_dims), linear_index(r, c.rhs_dims), sum);
+  }
+
+  const Kernel& k_;
+  std::vector<char*> memory_;
+  std::vector<std::vector<char>> owned_;
+  absl::flat_hash_map<int64_t, Cell> vars_;
+  Status status_;
+};
+
+}  // namespace
+
+Status interpret(const Kernel& k, absl::Span<char* const> buffers) {
+  return Machine(k, buffers).run();
+}
+
+}  // namespace braze::loop
