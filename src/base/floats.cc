@@ -17,7 +17,8 @@ constexpr uint64_t kDoubleMantissaMask = (uint64_t{1} << kDoubleMantissa) - 1;
 // m / 2^shift, rounded to nearest even. 0 < shift; m < 2^53.
 uint64_t shift_round(uint64_t m, int shift) {
   if (shift > 54) return 0;
-  uint64_t q = m >> shift, rest = m & ((uint64_t{1} << shift) - 1), half = uint64_t{1} << (shift - 1);
+  uint64_t q = m >> shift, rest = m & ((uint64_t{1} << shift) - 1),
+           half = uint64_t{1} << (shift - 1);
   return q + (rest > half || (rest == half && (q & 1)));
 }
 
@@ -28,18 +29,25 @@ uint64_t encode_nan(const FloatFormat& f, uint64_t double_bits, uint64_t sign) {
       if (payload == 0) payload = uint64_t{1} << (f.mantissa_bits - 1);
       return sign | f.exponent_mask() << f.mantissa_bits | payload;
     }
-    case FloatSpecials::kFn: return sign | f.nan_bits();
-    case FloatSpecials::kFinite: return sign ^ f.sign_bit();
-    default: return f.nan_bits();
+    case FloatSpecials::kFn:
+      return sign | f.nan_bits();
+    case FloatSpecials::kFinite:
+      return sign ^ f.sign_bit();
+    default:
+      return f.nan_bits();
   }
 }
 
 uint64_t encode_overflow(const FloatFormat& f, uint64_t sign) {
   switch (f.specials) {
-    case FloatSpecials::kIeee: return sign | f.exponent_mask() << f.mantissa_bits;
-    case FloatSpecials::kFn: return sign | f.nan_bits();
-    case FloatSpecials::kFinite: return sign | f.max_bits();
-    default: return f.nan_bits();
+    case FloatSpecials::kIeee:
+      return sign | f.exponent_mask() << f.mantissa_bits;
+    case FloatSpecials::kFn:
+      return sign | f.nan_bits();
+    case FloatSpecials::kFinite:
+      return sign | f.max_bits();
+    default:
+      return f.nan_bits();
   }
 }
 
@@ -101,8 +109,10 @@ std::optional<T> parse_digits(std::string_view text) {
   // from_chars does not tell overflow from underflow; strtod does.
   std::string copy(format == std::chars_format::hex ? "0x" : "");
   copy += text;
-  if constexpr (std::is_same_v<T, float>) return std::strtof(copy.c_str(), nullptr);
-  else return std::strtod(copy.c_str(), nullptr);
+  if constexpr (std::is_same_v<T, float>)
+    return std::strtof(copy.c_str(), nullptr);
+  else
+    return std::strtod(copy.c_str(), nullptr);
 }
 
 template <typename T>
@@ -116,10 +126,14 @@ std::string shortest(T v) {
 
 uint64_t FloatFormat::max_bits() const {
   switch (specials) {
-    case FloatSpecials::kIeee: return (exponent_mask() << mantissa_bits) - 1;
-    case FloatSpecials::kFn: return (exponent_mask() << mantissa_bits | mantissa_mask()) - 1;
-    case FloatSpecials::kFnu: return exponent_mask() - 1;
-    default: return exponent_mask() << mantissa_bits | mantissa_mask();
+    case FloatSpecials::kIeee:
+      return (exponent_mask() << mantissa_bits) - 1;
+    case FloatSpecials::kFn:
+      return (exponent_mask() << mantissa_bits | mantissa_mask()) - 1;
+    case FloatSpecials::kFnu:
+      return exponent_mask() - 1;
+    default:
+      return exponent_mask() << mantissa_bits | mantissa_mask();
   }
 }
 
@@ -128,8 +142,10 @@ uint64_t FloatFormat::nan_bits() const {
     case FloatSpecials::kIeee:
       return exponent_mask() << mantissa_bits | uint64_t{1} << (mantissa_bits - 1);
     case FloatSpecials::kFn:
-    case FloatSpecials::kFnu: return exponent_mask() << mantissa_bits | mantissa_mask();
-    default: return sign_bit();
+    case FloatSpecials::kFnu:
+      return exponent_mask() << mantissa_bits | mantissa_mask();
+    default:
+      return sign_bit();
   }
 }
 
@@ -162,11 +178,15 @@ uint64_t encode(const FloatFormat& f, double v) {
 
 bool is_nan(const FloatFormat& f, uint64_t bits) {
   switch (f.specials) {
-    case FloatSpecials::kIeee: return (bits & ~f.sign_bit()) > f.exponent_mask() << f.mantissa_bits;
+    case FloatSpecials::kIeee:
+      return (bits & ~f.sign_bit()) > f.exponent_mask() << f.mantissa_bits;
     case FloatSpecials::kFn:
-    case FloatSpecials::kFnu: return (bits & ~f.sign_bit()) == f.nan_bits();
-    case FloatSpecials::kFnuz: return bits == f.nan_bits();
-    case FloatSpecials::kFinite: return false;
+    case FloatSpecials::kFnu:
+      return (bits & ~f.sign_bit()) == f.nan_bits();
+    case FloatSpecials::kFnuz:
+      return bits == f.nan_bits();
+    case FloatSpecials::kFinite:
+      return false;
   }
   return false;
 }
@@ -188,8 +208,7 @@ double decode(const FloatFormat& f, uint64_t bits) {
     const bool keep_sign = f.specials == FloatSpecials::kIeee || f.specials == FloatSpecials::kFn;
     return std::bit_cast<double>((keep_sign ? sign : 0) | uint64_t{0x7ff} << 52 | payload);
   }
-  if (magnitude > f.max_bits())
-    return std::bit_cast<double>(sign | uint64_t{0x7ff} << 52);
+  if (magnitude > f.max_bits()) return std::bit_cast<double>(sign | uint64_t{0x7ff} << 52);
   if (f.specials == FloatSpecials::kFnu) return std::ldexp(1.0, exponent - f.bias);
   const double v = exponent == 0
                        ? std::ldexp(static_cast<double>(mantissa), 1 - f.bias - f.mantissa_bits)
@@ -198,14 +217,13 @@ double decode(const FloatFormat& f, uint64_t bits) {
   return negative ? -v : v;
 }
 
-uint16_t f16_from_float(float v) {
-  return static_cast<uint16_t>(encode(kF16Format, v));
-}
+uint16_t f16_from_float(float v) { return static_cast<uint16_t>(encode(kF16Format, v)); }
 
 float f16_to_float(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
   const uint32_t magnitude = bits & 0x7fff;
-  if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+  if (magnitude >= 0x7c00)
+    return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
   // Reading the bits 112 exponents too low and scaling back treats subnormals right, exactly.
   const float v = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(v) | sign);
@@ -220,7 +238,9 @@ uint16_t bf16_from_float(float v) {
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-float bf16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+float bf16_to_float(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 int64_t ulp_distance(const FloatFormat& f, double a, double b) {
   constexpr int64_t kFar = std::numeric_limits<int64_t>::max();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point formats of at most 64 bits: exact conversion to and from double, distances in units
-// in the last place, and text that reads back exactly.
+// Floating-point formats of at most 64 bits: exact conversion to and from double, distances in
+// units in the last place, and text that reads back exactly.
 //
 // A format is data; encode, decode and the rest are written once over it. encode rounds a double
 // once, to nearest even. Overflow follows the format: to infinity where there is one, else to NaN,
-// else (f4, f6) to the largest value. NaN payloads survive decode → encode in formats that have any.
+// else (f4, f6) to the largest value. NaN payloads survive decode → encode in formats that have
+// any.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +67,9 @@ float f16_to_float(uint16_t bits);
 uint16_t bf16_from_float(float v);
 float bf16_to_float(uint16_t bits);
 
-// How many values of the format lie between a and b (after rounding both to it): 0 for equal values,
-// for +0 and -0, and for two NaNs; INT64_MAX if only one is NaN or the distance does not fit.
+// How many values of the format lie between a and b (after rounding both to it): 0 for equal
+// values, for +0 and -0, and for two NaNs; INT64_MAX if only one is NaN or the distance does not
+// fit.
 int64_t ulp_distance(const FloatFormat& f, double a, double b);
 inline int64_t ulp_distance(float a, float b) { return ulp_distance(kF32Format, a, b); }
 inline int64_t ulp_distance(double a, double b) { return ulp_distance(kF64Format, a, b); }
@@ -76,7 +78,8 @@ inline int64_t ulp_distance(double a, double b) { return ulp_distance(kF64Format
 // "nan(0x1)" for a NaN with another payload than the default one.
 std::string float_text(const FloatFormat& f, uint64_t bits);
 std::string double_text(double v);
-// The bits of a number, or nothing if `text` as a whole isn't one. Reads what float_text writes, and
+// The bits of a number, or nothing if `text` as a whole isn't one. Reads what float_text writes,
+// and
 // "+1", "infinity", hexadecimal floats ("0x1.8p3"). Numbers too large become the format's overflow.
 std::optional<uint64_t> parse_float(const FloatFormat& f, std::string_view text);
 std::optional<double> parse_double(std::string_view text);

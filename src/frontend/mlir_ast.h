@@ -55,7 +55,26 @@
 //   stablehlo.axis_ref       name: kString; sub_axis_info (optional): stablehlo.sub_axis_info
 //   stablehlo.sub_axis_info  pre_size, size: i
 //   chlo.ragged_dot          as stablehlo.dot + lhs_ragged_dimensions, rhs_group_dimensions: d
-//   sdy.*                    mlir_sdy.h
+//   sdy.mesh                 axes: [sdy.mesh_axis]; device_ids: d
+//   sdy.mesh_axis            name: kString; size: i
+//   sdy.axis_ref             name: kString; sub_axis_info (optional): sdy.sub_axis_info
+//   sdy.sub_axis_info        pre_size, size: i
+//   sdy.sharding             mesh: kSymbol or sdy.mesh; dim_shardings: [sdy.dimension_sharding];
+//                            replicated_axes, unreduced_axes: [sdy.axis_ref]; reduction_op
+//                            (optional): i, 0 sum, 1 max, 2 min
+//   sdy.dimension_sharding   axes: [sdy.axis_ref]; is_closed: kBool; priority (optional): i
+//   sdy.sharding_per_value   shardings: [sdy.sharding]
+//   sdy.manual_axes          axes: [kString]
+//   sdy.op_sharding_rule     factor_sizes, reduction_factors, need_replication_factors,
+//                            permutation_factors, blocked_propagation_factors: d;
+//                            operand_mappings, result_mappings: [sdy.tensor_mapping];
+//                            is_custom_rule: kBool
+//   sdy.tensor_mapping       dim_mappings: [sdy.dim_mapping]
+//   sdy.dim_mapping          factor_indices: d
+//   sdy.axis_ref_list        value: [sdy.axis_ref]
+//   sdy.list_of_axis_ref_lists  value: [sdy.axis_ref_list]
+//   sdy.all_to_all_param     axes: [sdy.axis_ref]; src_dim, tgt_dim: i
+//   sdy.all_to_all_param_list  value: [sdy.all_to_all_param]
 // Enums: stablehlo.{precision, fft_type, rng_algorithm, rng_distribution, transpose,
 // comparison_direction, comparison_type, result_accuracy_mode}, chlo.{precision,
 // comparison_direction, comparison_type}. `api_version` of custom_call is kInt i32.

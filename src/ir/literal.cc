@@ -27,31 +27,44 @@ void store(char* p, int64_t i, T v) {
 
 double load_float(Dtype t, const char* p, int64_t i) {
   switch (t) {
-    case Dtype::kF64: return load<double>(p, i);
-    case Dtype::kF32: return load<float>(p, i);
-    case Dtype::kF16: return decode(kF16Format, load<uint16_t>(p, i));
-    case Dtype::kBF16: return bf16_to_float(load<uint16_t>(p, i));
-    default: return decode(format_of(t), load<uint8_t>(p, i));
+    case Dtype::kF64:
+      return load<double>(p, i);
+    case Dtype::kF32:
+      return load<float>(p, i);
+    case Dtype::kF16:
+      return decode(kF16Format, load<uint16_t>(p, i));
+    case Dtype::kBF16:
+      return bf16_to_float(load<uint16_t>(p, i));
+    default:
+      return decode(format_of(t), load<uint8_t>(p, i));
   }
 }
 
 void store_float(Dtype t, char* p, int64_t i, double v) {
   switch (t) {
-    case Dtype::kF64: return store<double>(p, i, v);
-    case Dtype::kF32: return store<float>(p, i, static_cast<float>(v));
+    case Dtype::kF64:
+      return store<double>(p, i, v);
+    case Dtype::kF32:
+      return store<float>(p, i, static_cast<float>(v));
     case Dtype::kF16:
-    case Dtype::kBF16: return store<uint16_t>(p, i, static_cast<uint16_t>(encode(format_of(t), v)));
-    default: return store<uint8_t>(p, i, static_cast<uint8_t>(encode(format_of(t), v)));
+    case Dtype::kBF16:
+      return store<uint16_t>(p, i, static_cast<uint16_t>(encode(format_of(t), v)));
+    default:
+      return store<uint8_t>(p, i, static_cast<uint8_t>(encode(format_of(t), v)));
   }
 }
 
 int64_t load_int(Dtype t, const char* p, int64_t i) {
   const bool negative_too = is_signed_int(t);
   switch (byte_size(t)) {
-    case 1: return negative_too ? int64_t{load<int8_t>(p, i)} : int64_t{load<uint8_t>(p, i)};
-    case 2: return negative_too ? int64_t{load<int16_t>(p, i)} : int64_t{load<uint16_t>(p, i)};
-    case 4: return negative_too ? int64_t{load<int32_t>(p, i)} : int64_t{load<uint32_t>(p, i)};
-    default: return load<int64_t>(p, i);
+    case 1:
+      return negative_too ? int64_t{load<int8_t>(p, i)} : int64_t{load<uint8_t>(p, i)};
+    case 2:
+      return negative_too ? int64_t{load<int16_t>(p, i)} : int64_t{load<uint16_t>(p, i)};
+    case 4:
+      return negative_too ? int64_t{load<int32_t>(p, i)} : int64_t{load<uint32_t>(p, i)};
+    default:
+      return load<int64_t>(p, i);
   }
 }
 
@@ -66,10 +79,14 @@ int64_t wrap(Dtype t, int64_t v) {
 void store_int(Dtype t, char* p, int64_t i, int64_t v) {
   v = wrap(t, v);
   switch (byte_size(t)) {
-    case 1: return store<int8_t>(p, i, static_cast<int8_t>(v));
-    case 2: return store<int16_t>(p, i, static_cast<int16_t>(v));
-    case 4: return store<int32_t>(p, i, static_cast<int32_t>(v));
-    default: return store<int64_t>(p, i, v);
+    case 1:
+      return store<int8_t>(p, i, static_cast<int8_t>(v));
+    case 2:
+      return store<int16_t>(p, i, static_cast<int16_t>(v));
+    case 4:
+      return store<int32_t>(p, i, static_cast<int32_t>(v));
+    default:
+      return store<int64_t>(p, i, v);
   }
 }
 
@@ -114,7 +131,8 @@ Literal Literal::tuple(std::vector<Literal> elements) {
 
 Literal Literal::from_bytes(const Shape& shape, absl::Span<const char> bytes) {
   Literal out(shape);
-  if (out.data_) std::memcpy(out.data_->data(), bytes.data(), std::min(bytes.size(), out.data_->size()));
+  if (out.data_)
+    std::memcpy(out.data_->data(), bytes.data(), std::min(bytes.size(), out.data_->size()));
   return out;
 }
 
@@ -215,10 +233,14 @@ namespace {
 // The bits of float number `i`, counting the parts of complex elements singly.
 uint64_t float_bits(const Literal& l, int64_t i) {
   switch (byte_size(real_of(l.dtype()))) {
-    case 1: return load<uint8_t>(l.bytes(), i);
-    case 2: return load<uint16_t>(l.bytes(), i);
-    case 4: return load<uint32_t>(l.bytes(), i);
-    default: return load<uint64_t>(l.bytes(), i);
+    case 1:
+      return load<uint8_t>(l.bytes(), i);
+    case 2:
+      return load<uint16_t>(l.bytes(), i);
+    case 4:
+      return load<uint32_t>(l.bytes(), i);
+    default:
+      return load<uint64_t>(l.bytes(), i);
   }
 }
 

@@ -54,7 +54,8 @@ constexpr OpDef binary(std::string_view stablehlo, uint32_t traits, float cost,
   return row;
 }
 
-// Integers. set_int wraps what these return to the width of the type; u64 values come as their bits.
+// Integers. set_int wraps what these return to the width of the type; u64 values come as their
+// bits.
 
 constexpr auto kAddInt = [](Dtype t, int64_t a, int64_t b) -> int64_t {
   if (is_pred(t)) return a | b;
@@ -176,10 +177,10 @@ constexpr uint32_t kLattice = kCommutative | kAssociative;
 
 constexpr OpDef kRows[] = {
     binary<Op::kAdd, kAnyT, math::add, [](double a, double b) { return a + b; },
-           [](Complex a, Complex b) { return a + b; }, kAddInt>(
-        "add", kLattice, 1, "Sum; integers wrap; or of pred."),
+           [](Complex a, Complex b) { return a + b; }, kAddInt>("add", kLattice, 1,
+                                                                "Sum; integers wrap; or of pred."),
     binary<Op::kAnd, kBitsT, math::and_, nullptr, nullptr, kAndInt>("and", kLattice, 1,
-                                                                   "Bitwise and."),
+                                                                    "Bitwise and."),
     binary<Op::kAtan2, kFC, math::atan2, [](auto y, auto x) { return std::atan2(y, x); },
            [](auto y, auto x) { return cm::atan2(y, x); }>(
         "atan2", 0, 25, "Angle of the point (rhs, lhs), in (-pi, pi]."),
@@ -202,7 +203,8 @@ constexpr OpDef kRows[] = {
         "power", 0, 30, "lhs to the power rhs; integers wrap, and give 0 for a negative power."),
     binary<Op::kRemainder, kRealT, math::remainder,
            [](double a, double b) { return std::fmod(a, b); }, nullptr, kRemainderInt>(
-        "remainder", 0, 10, "Remainder with the sign of lhs; x % 0 = x of integers, NaN of floats."),
+        "remainder", 0, 10,
+        "Remainder with the sign of lhs; x % 0 = x of integers, NaN of floats."),
     binary<Op::kShiftLeft, kIntT, math::shift_left, nullptr, nullptr, kShiftLeftInt>(
         "shift_left", 0, 1, "Shift left; 0 from the width on."),
     binary<Op::kShiftRightA, kIntT, math::shift_right_a, nullptr, nullptr, kShiftRightAInt>(
@@ -210,10 +212,10 @@ constexpr OpDef kRows[] = {
     binary<Op::kShiftRightL, kIntT, math::shift_right_l, nullptr, nullptr, kShiftRightLInt>(
         "shift_right_logical", 0, 1, "Shift right with zeros; 0 from the width on."),
     binary<Op::kSubtract, kNumberT, math::subtract, [](double a, double b) { return a - b; },
-           [](Complex a, Complex b) { return a - b; }, kSubtractInt>(
-        "subtract", 0, 1, "Difference; integers wrap."),
+           [](Complex a, Complex b) { return a - b; }, kSubtractInt>("subtract", 0, 1,
+                                                                     "Difference; integers wrap."),
     binary<Op::kXor, kBitsT, math::xor_, nullptr, nullptr, kXorInt>("xor", kLattice, 1,
-                                                                   "Bitwise exclusive or."),
+                                                                    "Bitwise exclusive or."),
 };
 
 }  // namespace

@@ -49,13 +49,20 @@ namespace {
 // The unsigned type of so many bits; pred for one.
 Dtype unsigned_of(int bits) {
   switch (bits) {
-    case 1: return Dtype::kPred;
-    case 2: return Dtype::kU2;
-    case 4: return Dtype::kU4;
-    case 8: return Dtype::kU8;
-    case 16: return Dtype::kU16;
-    case 32: return Dtype::kU32;
-    default: return Dtype::kU64;
+    case 1:
+      return Dtype::kPred;
+    case 2:
+      return Dtype::kU2;
+    case 4:
+      return Dtype::kU4;
+    case 8:
+      return Dtype::kU8;
+    case 16:
+      return Dtype::kU16;
+    case 32:
+      return Dtype::kU32;
+    default:
+      return Dtype::kU64;
   }
 }
 
@@ -151,8 +158,7 @@ Result<Shape> infer_convert(const InferContext& c) {
                    ": shapes do not fit the widths of ", from, " and ", to,
                    " bits (bitcast_convert_c1)");
   const bool six_bits = (from == 6 || to == 6) && change != 0;
-  if (six_bits)
-    return unimplemented("bitcast_convert: 6-bit floats to or from another width");
+  if (six_bits) return unimplemented("bitcast_convert: 6-bit floats to or from another width");
   return y;
 }
 
@@ -195,8 +201,7 @@ Result<Shape> infer_stochastic(const InferContext& c) {
   const Shape &x = c.operand(0), &r = c.operand(1);
   if (!is_unsigned_int(r.dtype) || bit_size(r.dtype) != bit_size(x.dtype))
     return invalid("stochastic-convert: random bits are ", to_string(r, false),
-                   ", expected unsigned integers as wide as ", name(x.dtype),
-                   constraint(c, "i2"));
+                   ", expected unsigned integers as wide as ", name(x.dtype), constraint(c, "i2"));
   if (c.proposed == nullptr)
     return invalid("stochastic-convert: the result element type must be stated");
   if (!in_class(*c.proposed, kIntT))

@@ -17,7 +17,8 @@ bool is_combiner(const Computation& c, Op o, Dtype t) {
 
 }  // namespace
 
-// The placeholder claims `shape` but holds no elements, so that it costs nothing whatever the shape.
+// The placeholder claims `shape` but holds no elements, so that it costs nothing whatever the
+// shape.
 Instr* Builder::fail(Status s, const Shape& shape) {
   if (status_.ok()) status_ = std::move(s);
   return comp_->add(Op::kConstant, shape, {}, ConstantAttrs{});
@@ -60,7 +61,8 @@ Instr* Builder::scalar(Dtype t, double v) { return constant(Literal::scalar(t, v
 Instr* Builder::splat(const Shape& like, double v) {
   Instr* s = scalar(like.dtype, v);
   if (like.dims.empty()) return s;
-  return op_shaped(Op::kBroadcast, like.with_dtype(like.dtype), {s}, DimsAttrs{});
+  Attrs no_dimensions(std::in_place_type<DimsAttrs>);
+  return op_shaped(Op::kBroadcast, like.with_dtype(like.dtype), {s}, std::move(no_dimensions));
 }
 
 Instr* Builder::compare(CompareDirection d, Instr* a, Instr* b) {

@@ -10,9 +10,7 @@ constexpr int64_t kMaxParameters = 1 << 20;
 // A literal's shape; `proposed` may add a layout, bounds and quantization.
 Result<Shape> infer_constant(const InferContext& c) { return c.as<ConstantAttrs>().value.shape(); }
 
-Result<Literal> eval_constant(const EvalContext& c) {
-  return c.as<ConstantAttrs>().value;
-}
+Result<Literal> eval_constant(const EvalContext& c) { return c.as<ConstantAttrs>().value; }
 
 Result<Shape> infer_parameter(const InferContext& c) {
   const int64_t number = c.as<ParameterAttrs>().number;

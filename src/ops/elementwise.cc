@@ -15,9 +15,16 @@ Status expect_class(const InferContext& c, size_t k, uint32_t classes) {
 }
 
 Status expect_same_dtype(const InferContext& c, size_t a, size_t b, std::string_view label) {
-  if (c.operand(a).dtype == c.operand(b).dtype) return absl::OkStatus();
-  return invalid(message_name(c.op), ": operand element types ", name(c.operand(a).dtype), " and ",
-                 name(c.operand(b).dtype), " differ", constraint(c, label));
+  const Shape &x = c.operand(a), &y = c.operand(b);
+  const bool one_quantized = (x.quant == nullptr) != (y.quant == nullptr);
+  const bool expressed_differ = x.quant && y.quant && x.quant->expressed != y.quant->expressed;
+  if (one_quantized || expressed_differ)
+    return invalid(message_name(c.op), ": operands ", a, " and ", b,
+                   one_quantized ? ": only one is quantized" : ": expressed types differ",
+                   constraint(c, label));
+  if (x.dtype == y.dtype) return absl::OkStatus();
+  return invalid(message_name(c.op), ": operand element types ", name(x.dtype), " and ",
+                 name(y.dtype), " differ", constraint(c, label));
 }
 
 Result<Shape> common_shape(const InferContext& c, const Shape& a, const Shape& b,
@@ -26,8 +33,10 @@ Result<Shape> common_shape(const InferContext& c, const Shape& a, const Shape& b
   out.quant = a.quant;
   bool equal = a.rank() == b.rank();
   for (int64_t i = 0; equal && i < a.rank(); ++i) {
-    if (out.dims[i] == kUnknownDim) out.dims[i] = b.dims[i];
-    else equal = out.dims[i] == b.dims[i] || b.dims[i] == kUnknownDim;
+    if (out.dims[i] == kUnknownDim)
+      out.dims[i] = b.dims[i];
+    else
+      equal = out.dims[i] == b.dims[i] || b.dims[i] == kUnknownDim;
     if (b.is_dynamic(i) && !out.is_dynamic(i)) {
       out.dynamic.resize(out.dims.size(), false);
       out.dynamic[i] = true;

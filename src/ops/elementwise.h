@@ -3,9 +3,9 @@
 // and `lift`, the road from a row to its function in scalar/math.h.
 //
 // eval loops call F on the widest type of the operand's class: integers and pred as
-// F(Dtype, int64_t…), floats as F(double…), complex numbers as F(std::complex<double>…). Elements of
-// 64-bit floats go to generic F as long double, so that what libm rounds twice stays below half an
-// ulp and a bit. F of exact operations take double itself, to be rounded once.
+// F(Dtype, int64_t…), floats as F(double…), complex numbers as F(std::complex<double>…). Elements
+// of 64-bit floats go to generic F as long double, so that what libm rounds twice stays below half
+// an ulp and a bit. F of exact operations take double itself, to be rounded once.
 #pragma once
 
 #include <complex>
@@ -19,16 +19,17 @@
 // Rows link without the files of scalar/math; emitting them then is an error of the build.
 namespace braze::scalar::math {
 #define WEAK(f) __attribute__((weak)) Value f(Graph&, Dtype, Args);
-WEAK(abs) WEAK(acos) WEAK(acosh) WEAK(asin) WEAK(asinh) WEAK(atan) WEAK(atanh) WEAK(cbrt)
-WEAK(ceil) WEAK(clz) WEAK(cos) WEAK(cosh) WEAK(erf) WEAK(exp) WEAK(expm1) WEAK(floor) WEAK(imag)
-WEAK(is_finite) WEAK(log) WEAK(log1p) WEAK(logistic) WEAK(negate) WEAK(not_) WEAK(popcnt)
-WEAK(real) WEAK(round_afz) WEAK(round_even) WEAK(rsqrt) WEAK(sign) WEAK(sin) WEAK(sinh)
-WEAK(sqrt) WEAK(tan) WEAK(tanh) WEAK(add) WEAK(and_) WEAK(atan2) WEAK(complex) WEAK(divide)
-WEAK(maximum) WEAK(minimum) WEAK(mulhi) WEAK(multiply) WEAK(or_) WEAK(power) WEAK(remainder)
-WEAK(shift_left) WEAK(shift_right_a) WEAK(shift_right_l) WEAK(subtract) WEAK(xor_) WEAK(select)
-WEAK(clamp)
+WEAK(abs)
+WEAK(acos) WEAK(acosh) WEAK(asin) WEAK(asinh) WEAK(atan) WEAK(atanh) WEAK(cbrt) WEAK(ceil) WEAK(clz)
+    WEAK(cos) WEAK(cosh) WEAK(erf) WEAK(exp) WEAK(expm1) WEAK(floor) WEAK(imag) WEAK(is_finite)
+        WEAK(log) WEAK(log1p) WEAK(logistic) WEAK(negate) WEAK(not_) WEAK(popcnt) WEAK(real)
+            WEAK(round_afz) WEAK(round_even) WEAK(rsqrt) WEAK(sign) WEAK(sin) WEAK(sinh) WEAK(sqrt)
+                WEAK(tan) WEAK(tanh) WEAK(add) WEAK(and_) WEAK(atan2) WEAK(complex) WEAK(divide)
+                    WEAK(maximum) WEAK(minimum) WEAK(mulhi) WEAK(multiply) WEAK(or_) WEAK(power)
+                        WEAK(remainder) WEAK(shift_left) WEAK(shift_right_a) WEAK(shift_right_l)
+                            WEAK(subtract) WEAK(xor_) WEAK(select) WEAK(clamp)
 #undef WEAK
-__attribute__((weak)) Value compare(Graph&, Dtype, Args, int, bool);
+                                __attribute__((weak)) Value compare(Graph&, Dtype, Args, int, bool);
 __attribute__((weak)) Value convert(Graph&, Dtype, Dtype, Args);
 __attribute__((weak)) Value bitcast_convert(Graph&, Dtype, Dtype, Args);
 __attribute__((weak)) Value reduce_precision(Graph&, Dtype, Args, int64_t, int64_t);
@@ -70,14 +71,15 @@ inline WideComplex widen(Complex z) { return {z.real(), z.imag()}; }
 
 inline void store(Literal& out, int64_t i, double v) { out.set_float(i, v); }
 inline void store(Literal& out, int64_t i, Complex v) { out.set_complex(i, v); }
-inline void store(Literal& out, int64_t i, long double v) { out.set_float(i, static_cast<double>(v)); }
+inline void store(Literal& out, int64_t i, long double v) {
+  out.set_float(i, static_cast<double>(v));
+}
 inline void store(Literal& out, int64_t i, WideComplex v) {
   out.set_complex(i, {static_cast<double>(v.real()), static_cast<double>(v.imag())});
 }
 
 inline Status no_eval(const EvalContext& c) {
-  return unimplemented(message_name(c.instr.op), ": not defined on ",
-                       name(c.operand(0).dtype()));
+  return unimplemented(message_name(c.instr.op), ": not defined on ", name(c.operand(0).dtype()));
 }
 
 // F over all elements of n operands; Get reads one element of one operand.
@@ -121,8 +123,10 @@ Result<Literal> eval_elementwise(const EvalContext& c) {
   } else if (is_float(t)) {
     if constexpr (e::kGiven<Real>) {
       auto get = [](const Literal& l, int64_t i) { return l.get_float(i); };
-      if (t == Dtype::kF64) e::loop<Real, long double>(out, c.operands, get);
-      else e::loop<Real, double>(out, c.operands, get);
+      if (t == Dtype::kF64)
+        e::loop<Real, long double>(out, c.operands, get);
+      else
+        e::loop<Real, double>(out, c.operands, get);
       return out;
     }
   } else {

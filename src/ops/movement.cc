@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the ops that move elements and compute nothing. eval walks the result and copies; index maps
-// a result index to operand indices with the scalar graph's arithmetic.
+// Rows of the ops that move elements and compute nothing. eval walks the result and copies; index
+// maps a result index to operand indices with the scalar graph's arithmetic.
 #include <algorithm>
 
 #include "ops/bitcast.h"
@@ -84,8 +84,8 @@ Result<Shape> infer_broadcast(const InferContext& c) {
                      " (broadcast_in_dim_c5)");
   }
   if (!out.quant && x.quant)
-    out.quant = x.quant->axis < 0 || x.quant->axis >= x.rank() ? x.quant
-                                                               : on_axis(x, to[x.quant->axis]);
+    out.quant =
+        x.quant->axis < 0 || x.quant->axis >= x.rank() ? x.quant : on_axis(x, to[x.quant->axis]);
   return out;
 }
 
@@ -144,7 +144,8 @@ Result<Shape> infer_concatenate(const InferContext& c) {
     part.dims[d] = before;
     ASSIGN(out, common_shape(c, out, part, "c2"));
     const bool unknown = before == kUnknownDim || size == kUnknownDim;
-    if (unknown) out.dims[d] = kUnknownDim;
+    if (unknown)
+      out.dims[d] = kUnknownDim;
     else if (__builtin_add_overflow(before, size, &out.dims[d]))
       return invalid("concatenate: the result is too large (concatenate_c6)");
     set_dynamic(out, d, dynamic && !unknown);
@@ -302,7 +303,8 @@ std::unique_ptr<Module> sample_pad(std::mt19937_64& rng) {
   return sample::module_of(Op::kPad, {s, Shape::scalar(s.dtype)}, a);
 }
 
-// Reverse, slice, transpose ------------------------------------------------------------------------
+// Reverse, slice, transpose
+// ------------------------------------------------------------------------
 
 Result<Shape> infer_reverse(const InferContext& c) {
   TRY(expect_class(c, 0, kAnyT));
@@ -494,7 +496,8 @@ constexpr OpDef kRows[] = {
              "Padding before, after and between elements; negative padding crops after interior "
              "padding is in."),
     movement(Op::kReshape, "reshape", 1, kNone, reshape::infer, reshape::eval, reshape::index,
-             reshape::sample_reshape, "The same elements in row-major order under other dimensions."),
+             reshape::sample_reshape,
+             "The same elements in row-major order under other dimensions."),
     movement(Op::kReverse, "reverse", 1, kDims, infer_reverse, eval_reverse, index_reverse,
              sample_reverse, "Elements in reverse order along the dimensions."),
     movement(Op::kSlice, "slice", 1, attrs_index<SliceAttrs>(), infer_slice, eval_slice,

@@ -56,8 +56,10 @@ absl::InlinedVector<Scalar, 6> map_index(Graph& g, Dtype t, absl::Span<const Sca
     int64_t a = 1, b = 1;
     do {
       // Trailing size-1 dimensions of either side join the last group.
-      if (j == to.size() || (i < from.size() && a <= b)) a *= from[i++];
-      else b *= to[j++];
+      if (j == to.size() || (i < from.size() && a <= b))
+        a *= from[i++];
+      else
+        b *= to[j++];
     } while (a != b && (i < from.size() || j < to.size()));
     const Scalar position = linearize(g, t, index.subspan(i0, i - i0), from.subspan(i0, i - i0));
     delinearize(g, t, position, to.subspan(j0, j - j0), absl::MakeSpan(out).subspan(j0, j - j0));

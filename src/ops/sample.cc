@@ -11,8 +11,9 @@ namespace braze {
 
 std::string class_names(uint32_t classes) {
   static constexpr std::pair<uint32_t, std::string_view> kNames[] = {
-      {kPredT, "boolean"}, {kIntT, "integer"}, {kSignedT, "signed integer"},
-      {kUnsignedT, "unsigned integer"}, {kFloatT, "floating-point"}, {kComplexT, "complex"}};
+      {kPredT, "boolean"},          {kIntT, "integer"},
+      {kSignedT, "signed integer"}, {kUnsignedT, "unsigned integer"},
+      {kFloatT, "floating-point"},  {kComplexT, "complex"}};
   std::string out;
   for (auto [set, text] : kNames) {
     if ((classes & set) != set) continue;

@@ -24,11 +24,20 @@ Status check_compare_type(const InferContext& c) {
   const Shape& x = c.operand(0);
   uint32_t allowed = kAnyT;
   switch (a.type) {
-    case CompareType::kDefault: break;
-    case CompareType::kFloat: allowed = kFloatT | kComplexT; break;
-    case CompareType::kTotalOrder: allowed = kFloatT; break;
-    case CompareType::kSigned: allowed = kSignedT | kPredT; break;
-    case CompareType::kUnsigned: allowed = kUnsignedT | kPredT; break;
+    case CompareType::kDefault:
+      break;
+    case CompareType::kFloat:
+      allowed = kFloatT | kComplexT;
+      break;
+    case CompareType::kTotalOrder:
+      allowed = kFloatT;
+      break;
+    case CompareType::kSigned:
+      allowed = kSignedT | kPredT;
+      break;
+    case CompareType::kUnsigned:
+      allowed = kUnsignedT | kPredT;
+      break;
   }
   if (!in_class(x, allowed))
     return invalid("compare: this compare_type is for ", class_names(allowed), " elements, not ",
@@ -53,12 +62,18 @@ Result<Shape> infer_compare(const InferContext& c) {
 template <typename T>
 bool holds(CompareDirection d, T a, T b) {
   switch (d) {
-    case CompareDirection::kEq: return a == b;
-    case CompareDirection::kNe: return a != b;
-    case CompareDirection::kGe: return a >= b;
-    case CompareDirection::kGt: return a > b;
-    case CompareDirection::kLe: return a <= b;
-    case CompareDirection::kLt: return a < b;
+    case CompareDirection::kEq:
+      return a == b;
+    case CompareDirection::kNe:
+      return a != b;
+    case CompareDirection::kGe:
+      return a >= b;
+    case CompareDirection::kGt:
+      return a > b;
+    case CompareDirection::kLe:
+      return a <= b;
+    case CompareDirection::kLt:
+      return a < b;
   }
   return false;
 }
@@ -138,7 +153,8 @@ Result<Literal> eval_select(const EvalContext& c) {
 
 std::unique_ptr<Module> sample_select(std::mt19937_64& rng) {
   const Shape s = sample::shape(rng, kAnyT);
-  const Shape p = sample::chance(rng, 0.3) ? Shape::scalar(Dtype::kPred) : s.with_dtype(Dtype::kPred);
+  const Shape p =
+      sample::chance(rng, 0.3) ? Shape::scalar(Dtype::kPred) : s.with_dtype(Dtype::kPred);
   return sample::module_of(Op::kSelect, {p, s, s});
 }
 
@@ -297,8 +313,8 @@ Result<Literal> eval_reduce_precision(const EvalContext& c) {
   const FloatFormat& f = format_of(x.dtype());
   Literal out(eval_shape(c, x.shape().dims));
   for (int64_t i = 0; i < out.elements(); ++i)
-    set_element_bits(out, i, reduce_precision(f, element_bits(x, i), a.exponent_bits,
-                                              a.mantissa_bits));
+    set_element_bits(out, i,
+                     reduce_precision(f, element_bits(x, i), a.exponent_bits, a.mantissa_bits));
   return out;
 }
 
@@ -372,8 +388,8 @@ constexpr OpDef reduce_precision_row() {
   return row;
 }
 
-constexpr OpDef kRows[] = {compare_row(), select_row(), clamp_row(), convert_row(),
-                           bitcast_convert_row(), reduce_precision_row(),
+constexpr OpDef kRows[] = {compare_row(),           select_row(),          clamp_row(),
+                           convert_row(),           bitcast_convert_row(), reduce_precision_row(),
                            stochastic_convert_row()};
 
 }  // namespace

@@ -92,14 +92,13 @@ constexpr OpDef kRows[] = {
     unary<Op::kCbrt, kFC, math::cbrt, REAL(cbrt), OURS(cbrt)>("cbrt", 20, "Cube root."),
     unary<Op::kErf, kFloatT, math::erf, REAL(erf)>("", 20, "Error function."),
     unary<Op::kExp, kFC, math::exp, BOTH(exp)>("exponential", 15, "Natural exponential."),
-    unary<Op::kExpm1, kFC, math::expm1, REAL(expm1), OURS(expm1)>(
-        "exponential_minus_one", 15, "exp(x) - 1, accurate near 0."),
+    unary<Op::kExpm1, kFC, math::expm1, REAL(expm1), OURS(expm1)>("exponential_minus_one", 15,
+                                                                  "exp(x) - 1, accurate near 0."),
     unary<Op::kLog, kFC, math::log, BOTH(log)>("log", 15, "Natural logarithm."),
-    unary<Op::kLog1p, kFC, math::log1p, REAL(log1p), OURS(log1p)>(
-        "log_plus_one", 15, "log(1 + x), accurate near 0."),
-    unary<Op::kLogistic, kFC, math::logistic,
-          [](auto x) { return 1 / (1 + std::exp(-x)); }, OURS(logistic)>(
-        "logistic", 20, "1 / (1 + exp(-x))."),
+    unary<Op::kLog1p, kFC, math::log1p, REAL(log1p), OURS(log1p)>("log_plus_one", 15,
+                                                                  "log(1 + x), accurate near 0."),
+    unary<Op::kLogistic, kFC, math::logistic, [](auto x) { return 1 / (1 + std::exp(-x)); },
+          OURS(logistic)>("logistic", 20, "1 / (1 + exp(-x))."),
     unary<Op::kRsqrt, kFC, math::rsqrt, [](auto x) { return 1 / std::sqrt(x); }, OURS(rsqrt)>(
         "rsqrt", 12, "1 / sqrt(x)."),
     unary<Op::kSqrt, kFC, math::sqrt, [](double x) { return std::sqrt(x); },
@@ -110,19 +109,21 @@ constexpr OpDef kRows[] = {
         "abs", 1, "Absolute value; magnitude of a complex number. |INT_MIN| = INT_MIN."),
     unary<Op::kCeil, kFloatT, math::ceil, REAL(ceil)>("ceil", 1, "Least integer not below."),
     unary<Op::kClz, kIntT, math::clz, nullptr, nullptr, kClzInt>(
-        "count_leading_zeros", 2, "Number of zero bits above the highest one, by the type's width."),
+        "count_leading_zeros", 2,
+        "Number of zero bits above the highest one, by the type's width."),
     unary<Op::kFloor, kFloatT, math::floor, REAL(floor)>("floor", 1, "Greatest integer not above."),
     unary<Op::kImag, kFC, math::imag, [](double) { return 0.0; },
-          [](elementwise::Complex z) { return z.imag(); }>("imag", 1, "Imaginary part; 0 of reals."),
-    unary<Op::kIsFinite, kFloatT, math::is_finite, kIsFiniteReal>(
-        "is_finite", 1, "Neither infinite nor NaN."),
+          [](elementwise::Complex z) { return z.imag(); }>("imag", 1,
+                                                           "Imaginary part; 0 of reals."),
+    unary<Op::kIsFinite, kFloatT, math::is_finite, kIsFiniteReal>("is_finite", 1,
+                                                                  "Neither infinite nor NaN."),
     unary<Op::kNegate, kNumberT, math::negate, [](double x) { return -x; },
-          [](elementwise::Complex z) { return -z; }, kNegateInt>(
-        "negate", 1, "Negation; integers wrap."),
+          [](elementwise::Complex z) { return -z; }, kNegateInt>("negate", 1,
+                                                                 "Negation; integers wrap."),
     unary<Op::kNot, kBitsT, math::not_, nullptr, nullptr, kNotInt>(
         "not", 1, "Complement of all bits; logical not of pred."),
-    unary<Op::kPopcnt, kIntT, math::popcnt, nullptr, nullptr, kPopcntInt>(
-        "popcnt", 2, "Number of one bits."),
+    unary<Op::kPopcnt, kIntT, math::popcnt, nullptr, nullptr, kPopcntInt>("popcnt", 2,
+                                                                          "Number of one bits."),
     unary<Op::kReal, kFC, math::real, [](double x) { return x; },
           [](elementwise::Complex z) { return z.real(); }>("real", 1, "Real part."),
     unary<Op::kRoundAfz, kFloatT, math::round_afz, REAL(round)>(

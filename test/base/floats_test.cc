@@ -19,12 +19,12 @@ struct Named {
   FloatFormat f;
 };
 constexpr Named kNarrow[] = {
-    {"f4e2m1fn", kF4E2M1FNFormat},       {"f6e2m3fn", kF6E2M3FNFormat},
-    {"f6e3m2fn", kF6E3M2FNFormat},       {"f8e3m4", kF8E3M4Format},
-    {"f8e4m3", kF8E4M3Format},           {"f8e4m3b11fnuz", kF8E4M3B11FNUZFormat},
-    {"f8e4m3fn", kF8E4M3FNFormat},       {"f8e4m3fnuz", kF8E4M3FNUZFormat},
-    {"f8e5m2", kF8E5M2Format},           {"f8e5m2fnuz", kF8E5M2FNUZFormat},
-    {"f8e8m0fnu", kF8E8M0FNUFormat},     {"f16", kF16Format},
+    {"f4e2m1fn", kF4E2M1FNFormat},   {"f6e2m3fn", kF6E2M3FNFormat},
+    {"f6e3m2fn", kF6E3M2FNFormat},   {"f8e3m4", kF8E3M4Format},
+    {"f8e4m3", kF8E4M3Format},       {"f8e4m3b11fnuz", kF8E4M3B11FNUZFormat},
+    {"f8e4m3fn", kF8E4M3FNFormat},   {"f8e4m3fnuz", kF8E4M3FNUZFormat},
+    {"f8e5m2", kF8E5M2Format},       {"f8e5m2fnuz", kF8E5M2FNUZFormat},
+    {"f8e8m0fnu", kF8E8M0FNUFormat}, {"f16", kF16Format},
     {"bf16", kBF16Format},
 };
 
@@ -60,10 +60,10 @@ TEST(Floats, RoundsToNearestEven) {
 }
 
 TEST(Floats, OverflowAndSpecials) {
-  EXPECT_EQ(encode(kF8E4M3FNFormat, 464), 0x7e);   // a tie with the pattern after the last
-  EXPECT_EQ(encode(kF8E4M3FNFormat, 465), 0x7f);   // NaN
+  EXPECT_EQ(encode(kF8E4M3FNFormat, 464), 0x7e);  // a tie with the pattern after the last
+  EXPECT_EQ(encode(kF8E4M3FNFormat, 465), 0x7f);  // NaN
   EXPECT_EQ(encode(kF8E4M3FNFormat, -kInf), 0xff);
-  EXPECT_EQ(encode(kF8E4M3Format, 248), 0x78);     // infinity
+  EXPECT_EQ(encode(kF8E4M3Format, 248), 0x78);  // infinity
   EXPECT_EQ(encode(kF8E4M3Format, 247), 0x77);
   EXPECT_EQ(encode(kF8E4M3FNUZFormat, 1e9), 0x80);
   EXPECT_EQ(encode(kF8E4M3FNUZFormat, -0.0), 0x00);
@@ -73,7 +73,7 @@ TEST(Floats, OverflowAndSpecials) {
   EXPECT_EQ(encode(kF8E5M2Format, -kNan), 0xfe);
   EXPECT_EQ(encode(kF8E5M2Format, 61440), 0x7c);
   EXPECT_EQ(encode(kF8E3M4Format, kInf), 0x70);
-  EXPECT_EQ(encode(kF4E2M1FNFormat, 1e9), 0x7);    // saturates
+  EXPECT_EQ(encode(kF4E2M1FNFormat, 1e9), 0x7);  // saturates
   EXPECT_EQ(encode(kF4E2M1FNFormat, -kInf), 0xf);
   EXPECT_EQ(encode(kF4E2M1FNFormat, kNan), 0x8);
   EXPECT_EQ(encode(kF6E3M2FNFormat, 29), 0x1f);

@@ -48,9 +48,10 @@ TEST(Literal, Text) {
   EXPECT_EQ(to_string(Literal::of<int>(Dtype::kS32, {2, 2}, {1, 2, 3, 4})), "{ {1, 2}, {3, 4} }");
   EXPECT_EQ(to_string(Literal::of<int>(Dtype::kPred, {2}, {1, 0})), "{true, false}");
   EXPECT_EQ(to_string(Literal::scalar(Dtype::kF32, -INFINITY)), "-inf");
-  EXPECT_EQ(to_string(Literal::of<std::complex<double>>(Dtype::kC64, {1}, {{1, -2.5}})), "{(1, -2.5)}");
-  EXPECT_EQ(to_string(Literal::tuple({Literal::scalar(Dtype::kBF16, 0.1),
-                                      Literal::scalar_int(Dtype::kU64, -1)})),
+  EXPECT_EQ(to_string(Literal::of<std::complex<double>>(Dtype::kC64, {1}, {{1, -2.5}})),
+            "{(1, -2.5)}");
+  EXPECT_EQ(to_string(Literal::tuple(
+                {Literal::scalar(Dtype::kBF16, 0.1), Literal::scalar_int(Dtype::kU64, -1)})),
             "(0.1, 18446744073709551615)");
   EXPECT_EQ(to_string(Literal(Shape::array(Dtype::kF32, {0}))), "{}");
 }

@@ -139,6 +139,17 @@ TEST(Binary, Refusals) {
                "(add_c1)");
 }
 
+TEST(Binary, QuantizedOperandsCarryTheirParameters) {
+  Shape q = Shape::array(Dtype::kS8, {4});
+  q.quant = std::make_shared<Quantization>(Quantization{Dtype::kF32, {0.5}, {0}, -1, -128, 127});
+  const Shape plain = Shape::array(Dtype::kS8, {4});
+  auto both = infer_shape(Op::kMultiply, {&q, &q}, NoAttrs{}, {});
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(*both, q);
+  auto one = infer_shape(Op::kAdd, {&q, &plain}, NoAttrs{}, {});
+  EXPECT_EQ(one.status().message(), "add: operands 0 and 1: only one is quantized (add_c1)");
+}
+
 TEST(Binary, UnknownAndBoundedDimensionsMeet) {
   Shape a = Shape::array(Dtype::kF32, {kUnknownDim, 4}), b = Shape::array(Dtype::kF32, {3, 4});
   b.dynamic = {false, true};

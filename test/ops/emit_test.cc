@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emit roads against eval: each elementwise row's scalar graph, interpreted on random and special
-// values, gives eval's results: integers to the bit, floats within the budgets of scalar/math.
+// The emit roads against eval: each elementwise row's scalar graph, interpreted on random and
+// special values, gives eval's results: integers to the bit, floats within the budgets of
+// scalar/math.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,8 +43,8 @@ int64_t budget(const OpDef& row, Dtype t) {
 }
 
 bool close(Dtype t, double a, double b, int64_t ulps) {
-  return ulp_distance(format_of(t), a, b) <= ulps && (a != 0 || b != 0 || ulps > 0 ||
-                                                      std::signbit(a) == std::signbit(b));
+  return ulp_distance(format_of(t), a, b) <= ulps &&
+         (a != 0 || b != 0 || ulps > 0 || std::signbit(a) == std::signbit(b));
 }
 
 bool agrees(const OpDef& row, const Literal& got, const Literal& want) {
@@ -97,9 +98,12 @@ void check(const OpDef& row, std::mt19937_64& rng, std::map<std::string, int>& f
     Literal got(Shape::scalar(root.shape.dtype)), want(Shape::scalar(root.shape.dtype));
     want.copy_element(0, *all, env.i);
     const scalar::Cell re = evaluate(g, v.re, env);
-    if (v.is_complex()) got.set_complex(0, {re.f, evaluate(g, v.im, env).f});
-    else if (is_float(root.shape.dtype)) got.set_float(0, re.f);
-    else got.set_int(0, re.i);
+    if (v.is_complex())
+      got.set_complex(0, {re.f, evaluate(g, v.im, env).f});
+    else if (is_float(root.shape.dtype))
+      got.set_float(0, re.f);
+    else
+      got.set_int(0, re.i);
     if (agrees(row, got, want)) continue;
     // A few of each kind tell enough.
     if (++failures[str_cat(name(row.op), name(args[0].dtype()))] <= 2)

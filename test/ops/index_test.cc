@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index roads against eval: each element of a sample's result, computed by interpreting the scalar
-// graph that `index` builds, has the bits eval gives it.
+// The index roads against eval: each element of a sample's result, computed by interpreting the
+// scalar graph that `index` builds, has the bits eval gives it.
 #include <gtest/gtest.h>
 
 #include "ops/elementwise.h"
@@ -50,9 +50,12 @@ Value load_operand(Graph& g, const Instr& i, int64_t k, absl::Span<const Scalar>
 
 void store(Literal& out, int64_t i, const Graph& g, const Value& v, Buffers& env) {
   const scalar::Cell re = evaluate(g, v.re, env);
-  if (v.is_complex()) out.set_complex(i, {re.f, evaluate(g, v.im, env).f});
-  else if (is_float(out.dtype())) out.set_float(i, re.f);
-  else out.set_int(i, re.i);
+  if (v.is_complex())
+    out.set_complex(i, {re.f, evaluate(g, v.im, env).f});
+  else if (is_float(out.dtype()))
+    out.set_float(i, re.f);
+  else
+    out.set_int(i, re.i);
 }
 
 void check(const OpDef& row, std::mt19937_64& rng) {
@@ -97,7 +100,7 @@ void check(const OpDef& row, std::mt19937_64& rng) {
 TEST(Index, AgreesWithEval) {
   if (scalar::math::convert == nullptr) GTEST_SKIP() << "scalar/math is not linked";
   std::mt19937_64 rng(11);
-  for (auto family : {select_rows, create_rows, movement_rows})
+  for (auto family : {select_rows, create_rows, movement_rows, indexed_rows})
     for (const OpDef& row : family())
       for (int i = 0; row.index && i < 100; ++i) {
         check(row, rng);

@@ -39,8 +39,12 @@ TEST(Movement, Broadcast) {
   const Shape s = Shape::array(Dtype::kS32, {2, 3}), t = Shape::array(Dtype::kS32, {3, 2});
   expect_ints(shaped(Op::kBroadcast, x, s, DimsAttrs{{0}}), {1, 1, 1, 2, 2, 2});
   expect_ints(shaped(Op::kBroadcast, x, t, DimsAttrs{{1}}), {1, 2, 1, 2, 1, 2});
-  expect_ints(shaped(Op::kBroadcast, ints(Dtype::kS32, {7}), t, DimsAttrs{{0}}), {7, 7, 7, 7, 7, 7});
-  expect_ints(shaped(Op::kBroadcast, Literal::scalar_int(Dtype::kS32, 4), x.shape(), DimsAttrs{}), {4, 4});
+  expect_ints(shaped(Op::kBroadcast, ints(Dtype::kS32, {7}), t, DimsAttrs{{0}}),
+              {7, 7, 7, 7, 7, 7});
+  const Literal four = Literal::scalar_int(Dtype::kS32, 4);
+  const DimSpan none;
+  expect_ints(shaped(Op::kBroadcast, four, x.shape(), DimsAttrs{Dims(none.begin(), none.end())}),
+              {4, 4});
   // Dimensions may be permuted.
   expect_ints(shaped(Op::kBroadcast, counting({2, 3}), t, DimsAttrs{{1, 0}}), {0, 3, 1, 4, 2, 5});
   auto error = [&](const Shape& r, Dims d, std::string_view text) {
@@ -51,7 +55,8 @@ TEST(Movement, Broadcast) {
   error(s, {2}, "(broadcast_in_dim_c3)");
   error(s, {-1}, "(broadcast_in_dim_c3)");
   error(s, {1}, "(broadcast_in_dim_c5)");
-  expect_error(run(Op::kBroadcast, {counting({2, 2})}, DimsAttrs{{0, 0}}, &s), "(broadcast_in_dim_c4)");
+  expect_error(run(Op::kBroadcast, {counting({2, 2})}, DimsAttrs{{0, 0}}, &s),
+               "(broadcast_in_dim_c4)");
 }
 
 TEST(Movement, Concatenate) {
@@ -76,12 +81,15 @@ TEST(Movement, Pad) {
   expect_ints(pad(-1, 1, 1), {9, 2, 9, 3, 9});
   expect_ints(pad(-2, -1, 0), {});
   expect_ints(value(Op::kPad, {ints(Dtype::kS32, {}), v}, PadAttrs{{1}, {1}, {5}}), {9, 9});
-  auto error = [&](PadAttrs a, std::string_view text) { expect_error(run(Op::kPad, {x, v}, a), text); };
+  auto error = [&](PadAttrs a, std::string_view text) {
+    expect_error(run(Op::kPad, {x, v}, a), text);
+  };
   error({{1, 1}, {1}, {0}}, "(pad_c2)");
   error({{1}, {1}, {-1}}, "(pad_c3)");
   error({{-4}, {0}, {0}}, "(pad_c4)");
   error({{0}, {0}, {std::numeric_limits<int64_t>::max()}}, "(pad_c4)");
-  expect_error(run(Op::kPad, {x, Literal::scalar(Dtype::kF32, 1)}, PadAttrs{{0}, {0}, {0}}), "(pad_c1)");
+  expect_error(run(Op::kPad, {x, Literal::scalar(Dtype::kF32, 1)}, PadAttrs{{0}, {0}, {0}}),
+               "(pad_c1)");
   expect_error(run(Op::kPad, {x, ints(Dtype::kS32, {1})}, PadAttrs{{0}, {0}, {0}}), "(pad_i2)");
 }
 
@@ -101,7 +109,9 @@ TEST(Movement, ReshapeReverseSliceTranspose) {
   expect_ints(value(Op::kSlice, {x}, SliceAttrs{{0, 1}, {2, 3}, {1, 1}}), {1, 2, 4, 5});
   expect_ints(value(Op::kSlice, {x}, SliceAttrs{{0, 0}, {2, 3}, {2, 2}}), {0, 2});
   expect_ints(value(Op::kSlice, {x}, SliceAttrs{{1, 1}, {1, 3}, {1, 1}}), {});
-  auto error = [&](SliceAttrs a, std::string_view text) { expect_error(run(Op::kSlice, {x}, a), text); };
+  auto error = [&](SliceAttrs a, std::string_view text) {
+    expect_error(run(Op::kSlice, {x}, a), text);
+  };
   error({{0}, {2}, {1}}, "(slice_c2)");
   error({{0, 0}, {2, 4}, {1, 1}}, "(slice_c3)");
   error({{0, 2}, {2, 1}, {1, 1}}, "(slice_c3)");
@@ -136,11 +146,14 @@ TEST(Movement, BoundedDimensionsAreCarried) {
   Shape x = Shape::array(Dtype::kS8, {2, 3});
   x.dynamic = {false, true};
   const Shape* operands[] = {&x};
-  EXPECT_EQ(to_string(*infer_shape(Op::kTranspose, operands, DimsAttrs{{1, 0}}, {}), false), "s8[<=3,2]");
-  EXPECT_EQ(to_string(*infer_shape(Op::kSlice, operands, SliceAttrs{{0, 0}, {1, 3}, {1, 1}}, {}), false),
-            "s8[1,<=3]");
-  EXPECT_EQ(to_string(*infer_shape(Op::kSlice, operands, SliceAttrs{{0, 0}, {1, 2}, {1, 1}}, {}), false),
-            "s8[1,2]");
+  EXPECT_EQ(to_string(*infer_shape(Op::kTranspose, operands, DimsAttrs{{1, 0}}, {}), false),
+            "s8[<=3,2]");
+  EXPECT_EQ(
+      to_string(*infer_shape(Op::kSlice, operands, SliceAttrs{{0, 0}, {1, 3}, {1, 1}}, {}), false),
+      "s8[1,<=3]");
+  EXPECT_EQ(
+      to_string(*infer_shape(Op::kSlice, operands, SliceAttrs{{0, 0}, {1, 2}, {1, 1}}, {}), false),
+      "s8[1,2]");
 }
 
 }  // namespace

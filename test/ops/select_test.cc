@@ -19,7 +19,8 @@ Literal bitcast(const Literal& x, const Shape& s) {
 }
 
 TEST(Compare, Floats) {
-  const Literal a = floats(Dtype::kF32, {1, kNan, -0.0, kInf}), b = floats(Dtype::kF32, {2, 1, 0, kInf});
+  const Literal a = floats(Dtype::kF32, {1, kNan, -0.0, kInf}),
+                b = floats(Dtype::kF32, {2, 1, 0, kInf});
   expect_ints(compare(a, b, D::kLt), {1, 0, 0, 0});
   expect_ints(compare(a, b, D::kLe), {1, 0, 1, 1});
   expect_ints(compare(a, b, D::kEq), {0, 0, 1, 1});
@@ -50,7 +51,8 @@ TEST(Compare, OtherTypes) {
   expect_ints(compare(ints(Dtype::kS8, {-56}), ints(Dtype::kS8, {3}), D::kGt), {0});
   expect_ints(compare(ints(Dtype::kU64, {-1}), ints(Dtype::kU64, {3}), D::kGt), {1});
   expect_ints(compare(ints(Dtype::kPred, {1}), ints(Dtype::kPred, {0}), D::kGt), {1});
-  const Literal z = complexes(Dtype::kC64, {{1, 2}, {1, kNan}}), w = complexes(Dtype::kC64, {{1, 2}, {1, 0}});
+  const Literal z = complexes(Dtype::kC64, {{1, 2}, {1, kNan}}),
+                w = complexes(Dtype::kC64, {{1, 2}, {1, 0}});
   expect_ints(compare(z, w, D::kEq), {1, 0});
   expect_ints(compare(z, w, D::kNe), {0, 1});
   expect_error(run(Op::kCompare, {z, w}, CompareAttrs{D::kLt}), "has no order");
@@ -75,14 +77,16 @@ TEST(Select, ChoosesByElementOrForAll) {
 
 TEST(Clamp, BoundsAndNaN) {
   const Literal x = floats(Dtype::kF32, {-5, 0.5, 5, kNan});
-  expect_floats(value(Op::kClamp, {Literal::scalar(Dtype::kF32, -1), x, Literal::scalar(Dtype::kF32, 1)}),
-                {-1, 0.5, 1, kNan});
-  expect_floats(value(Op::kClamp, {floats(Dtype::kF32, {0, 1, kNan, 0}), x,
-                                   Literal::scalar(Dtype::kF32, 1)}),
-                {0, 1, kNan, kNan});
+  expect_floats(
+      value(Op::kClamp, {Literal::scalar(Dtype::kF32, -1), x, Literal::scalar(Dtype::kF32, 1)}),
+      {-1, 0.5, 1, kNan});
+  expect_floats(
+      value(Op::kClamp, {floats(Dtype::kF32, {0, 1, kNan, 0}), x, Literal::scalar(Dtype::kF32, 1)}),
+      {0, 1, kNan, kNan});
   // min > max: max wins.
-  expect_ints(value(Op::kClamp, {ints(Dtype::kU8, {200}), ints(Dtype::kU8, {7}), ints(Dtype::kU8, {100})}),
-              {100});
+  expect_ints(
+      value(Op::kClamp, {ints(Dtype::kU8, {200}), ints(Dtype::kU8, {7}), ints(Dtype::kU8, {100})}),
+      {100});
   expect_error(run(Op::kClamp, {floats(Dtype::kF32, {1, 2}), x, x}), "(clamp_c1)");
   expect_error(run(Op::kClamp, {x, x, floats(Dtype::kF32, {1, 2})}), "(clamp_c2)");
   expect_error(run(Op::kClamp, {x, x, Literal::scalar(Dtype::kF64, 1)}), "(clamp_c3)");
@@ -112,8 +116,9 @@ TEST(Convert, IntegersWrapAndRoundOnce) {
   expect_floats(convert(ints(Dtype::kS64, {v}), Dtype::kF32), {double(static_cast<float>(v))});
   expect_floats(convert(ints(Dtype::kS64, {v}), Dtype::kF32), {0x1p62 + 0x1p39});
   expect_floats(convert(ints(Dtype::kS64, {-v}), Dtype::kF32), {-0x1p62 - 0x1p39});
-  expect_floats(convert(ints(Dtype::kS64, {(int64_t{1} << 62) + (int64_t{1} << 54) + 1}), Dtype::kBF16),
-                {0x1p62 + 0x1p55});
+  expect_floats(
+      convert(ints(Dtype::kS64, {(int64_t{1} << 62) + (int64_t{1} << 54) + 1}), Dtype::kBF16),
+      {0x1p62 + 0x1p55});
 }
 
 TEST(Convert, FloatsAndComplex) {
@@ -145,7 +150,8 @@ TEST(Bitcast, WidthChanges) {
                       Shape::array(Dtype::kU8, {1})),
               {0xf1});
   const Literal z = complexes(Dtype::kC128, {{1, 2}});
-  EXPECT_EQ(bitcast(bitcast(z, Shape::array(Dtype::kC64, {1, 2})), Shape::array(Dtype::kC128, {1})), z);
+  EXPECT_EQ(bitcast(bitcast(z, Shape::array(Dtype::kC64, {1, 2})), Shape::array(Dtype::kC128, {1})),
+            z);
   const Shape bad = Shape::array(Dtype::kU8, {1, 3}), real = Shape::array(Dtype::kF32, {1, 4});
   expect_error(run(Op::kBitcastConvert, {ints(Dtype::kU32, {1})}, NoAttrs{}, &bad),
                "(bitcast_convert_c1)");
@@ -161,12 +167,14 @@ TEST(ReducePrecision, RoundsAndLimits) {
                 {kInf, kNan, 0, 0, 65504, kInf});
   expect_floats(reduce(floats(Dtype::kF32, {1 + 0x1p-8, 1 + 0x1.8p-7, -1e-39, -3.4e38}), 8, 7),
                 {1, 1 + 0x1p-6, -11 * 0x1p-133, -kInf});
-  expect_floats(reduce(floats(Dtype::kF32, {0x1p-14, 0x1p-15, -0x1p-15}), 5, 23), {0x1p-14, 0, -0.0});
+  expect_floats(reduce(floats(Dtype::kF32, {0x1p-14, 0x1p-15, -0x1p-15}), 5, 23),
+                {0x1p-14, 0, -0.0});
   expect_floats(reduce(floats(Dtype::kF32, {kNan, 1.5, 3}), 5, 0), {kInf, 2, 2});
   expect_floats(reduce(floats(Dtype::kF16, {1.5, 1000}), 20, 40), {1.5, 1000});
   const Literal x = floats(Dtype::kF32, {1});
   expect_error(run(Op::kReducePrecision, {x}, ReducePrecisionAttrs{0, 1}), "(reduce_precision_c2)");
-  expect_error(run(Op::kReducePrecision, {x}, ReducePrecisionAttrs{1, -1}), "(reduce_precision_c3)");
+  expect_error(run(Op::kReducePrecision, {x}, ReducePrecisionAttrs{1, -1}),
+               "(reduce_precision_c3)");
 }
 
 TEST(StochasticConvert, RandomBitsDecide) {
@@ -174,8 +182,9 @@ TEST(StochasticConvert, RandomBitsDecide) {
   const Literal x = floats(Dtype::kF32, {1.25, 1.25, -1.25, 300, kNan, 127.5});
   const Literal r = ints(Dtype::kU32, {0, 1 << 30, 0, 0, 0, 0});
   expect_ints(value(Op::kStochasticConvert, {x, r}, NoAttrs{}, &out), {2, 1, -2, 127, 0, 127});
-  expect_error(run(Op::kStochasticConvert, {x, ints(Dtype::kU16, {0, 0, 0, 0, 0, 0})}, NoAttrs{}, &out),
-               "as wide as f32");
+  expect_error(
+      run(Op::kStochasticConvert, {x, ints(Dtype::kU16, {0, 0, 0, 0, 0, 0})}, NoAttrs{}, &out),
+      "as wide as f32");
 }
 
 }  // namespace

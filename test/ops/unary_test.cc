@@ -29,10 +29,9 @@ TEST(Unary, Integers) {
 TEST(Unary, SignsAndRounding) {
   expect_floats(f32(Op::kSign, {kNan, -0.0, 0.0, -kInf, 3}), {kNan, -0.0, 0.0, -1, 1});
   expect_floats(f32(Op::kAbs, {-0.0, -kInf, -2, kNan}), {0, kInf, 2, kNan});
-  expect_floats(f32(Op::kRoundAfz, {0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997}),
-                {1, -1, 2, 3, -3, 0});
-  expect_floats(f32(Op::kRoundEven, {0.5, -0.5, 1.5, 2.5, -2.5, 1e30}), {0, -0.0, 2, 2, -2,
-                                                                        double(float(1e30))});
+  expect_floats(f32(Op::kRoundAfz, {0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997}), {1, -1, 2, 3, -3, 0});
+  expect_floats(f32(Op::kRoundEven, {0.5, -0.5, 1.5, 2.5, -2.5, 1e30}),
+                {0, -0.0, 2, 2, -2, double(float(1e30))});
   expect_floats(f32(Op::kFloor, {-0.0, -0.5, 1.5, kInf}), {-0.0, -1, 1, kInf});
   expect_floats(f32(Op::kCeil, {-0.5, 1.5, -0.0}), {-0.0, 2, -0.0});
   expect_ints(f32(Op::kIsFinite, {0, kInf, -kInf, kNan, 3e38}), {1, 0, 0, 0, 1});
@@ -64,11 +63,11 @@ TEST(Unary, Transcendentals) {
 // 16-bit results come from one rounding of the exact value.
 TEST(Unary, NarrowTypesRoundOnce) {
   for (Dtype t : {Dtype::kF16, Dtype::kBF16, Dtype::kF8E5M2, Dtype::kF8E4M3FN}) {
-    const FloatFormat& f = t == Dtype::kF16    ? kF16Format
-                           : t == Dtype::kBF16 ? kBF16Format
+    const FloatFormat& f = t == Dtype::kF16      ? kF16Format
+                           : t == Dtype::kBF16   ? kBF16Format
                            : t == Dtype::kF8E5M2 ? kF8E5M2Format
                                                  : kF8E4M3FNFormat;
-    for (uint64_t bits = 0; bits < uint64_t{1} << f.bits(); bits += f.bits() > 8 ? 37 : 1) {
+    for (uint64_t bits = 0; bits<uint64_t{1} << f.bits(); bits += f.bits()> 8 ? 37 : 1) {
       const double x = decode(f, bits);
       const Literal y = value(Op::kExp, {floats(t, {x})});
       const double want = round_to(f, std::exp(x));
@@ -109,8 +108,8 @@ TEST(Unary, Complex) {
   expect_near(c64(Op::kLog1p, {{x, y}}), {{std::log1p(square) / 2, std::atan2(y, 1 + x)}}, 1e-7);
   expect_near(c64(Op::kTanh, {{1000, 1}}), {{1, 0}}, 1e-7);
   expect_near(c64(Op::kLogistic, {{0, 0}, {-1000, 1}}), {{0.5, 0}, {0, 0}}, 1e-7);
-  expect_near(value(Op::kExp, {complexes(Dtype::kC128, {{1, 2}})}), {std::exp(std::complex<double>(1, 2))},
-              1e-15);
+  expect_near(value(Op::kExp, {complexes(Dtype::kC128, {{1, 2}})}),
+              {std::exp(std::complex<double>(1, 2))}, 1e-15);
 }
 
 TEST(Unary, RefusesOtherTypes) {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The evaluator itself: long chains, nesting, limits, arguments, error texts.
+#include "eval/evaluator.h"
+
+#include <gtest/gtest.h>
+
+#include "test/eval/program.h"
+
+namespace braze {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+TEST(Evaluator, LongChains) {
+  Program p;
+  Instr* one = p.ints({}, {1});
+  Instr* x = one;
+  for (int i = 0; i < 100000; ++i) x = p.b.add(x, one);
+  EXPECT_EQ(int_values(p.run(x)), Ints({100001}));
+}
+
+TEST(Evaluator, FreesValuesAfterTheirLastUse) {
+  Program p;
+  // 400 values of 4 MB each, of which few are alive at a time.
+  Instr* x = p.b.splat(Shape::array(Dtype::kF32, {1 << 20}), 1);
+  for (int i = 0; i < 400; ++i) x = p.b.unary(Op::kNegate, x);
+  x = p.b.slice(x, {0}, {1});
+  p.module.entry()->set_root(x);
+  EvalOptions o;
+  o.max_bytes = 16 << 20;
+  EXPECT_EQ(float_values(evaluate(p.module, {}, o)), std::vector<double>({1}));
+  o.max_bytes = 6 << 20;
+  EXPECT_EQ(evaluate(p.module, {}, o).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(Evaluator, HugeValuesAreRefused) {
+  Program p;
+  Instr* x = p.b.splat(Shape::array(Dtype::kF32, {int64_t{1} << 30, int64_t{1} << 20}), 1);
+  auto v = p.run(x);
+  EXPECT_EQ(v.status().code(), absl::StatusCode::kResourceExhausted) << v.status();
+}
+
+TEST(Evaluator, NestedCallsAreBounded) {
+  for (int depth : {200, 2000}) {
+    Program p;
+    const Shape s = Shape::scalar(Dtype::kS64);
+    Computation* inner = p.function({s}, [](Builder& b, auto& a) { return b.add(a[0], a[0]); });
+    for (int i = 0; i < depth; ++i)
+      inner = p.function({s}, [&](Builder& b, auto& a) { return b.op(Op::kCall, {a[0]}, NoAttrs{}, {inner}); });
+    auto v = p.run(p.b.op(Op::kCall, {p.ints({}, {21})}, NoAttrs{}, {inner}));
+    if (depth == 200) {
+      EXPECT_EQ(int_values(v), Ints({42}));
+    } else {
+      EXPECT_EQ(v.status().code(), absl::StatusCode::kResourceExhausted);
+      EXPECT_NE(v.status().message().find("nested calls"), std::string::npos) << v.status();
+    }
+  }
+}
+
+TEST(Evaluator, StepsAreBounded) {
+  Program p;
+  const Shape s = Shape::scalar(Dtype::kS64);
+  Computation* always = p.function({s}, [](Builder& b, auto&) { return b.scalar(Dtype::kPred, 1); });
+  Computation* next = p.function({s}, [](Builder& b, auto& a) { return b.add(a[0], a[0]); });
+  p.module.entry()->set_root(p.b.op(Op::kWhile, {p.ints({}, {1})}, NoAttrs{}, {always, next}));
+  ASSERT_TRUE(p.b.status().ok()) << p.b.status();
+  EvalOptions o;
+  o.max_steps = 10000;
+  EXPECT_EQ(evaluate(p.module, {}, o).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(Evaluator, ArgumentsAreChecked) {
+  Program p;
+  const Shape s = Shape::array(Dtype::kF32, {2});
+  Instr* x = p.b.parameter(0, s);
+  p.module.entry()->set_root(p.b.add(x, x));
+  EXPECT_EQ(evaluate(p.module, {}).status().message(), "'main' takes 1 arguments, got 0");
+  const Literal wrong(Shape::array(Dtype::kF32, {3}));
+  EXPECT_EQ(evaluate(p.module, {wrong}).status().message(), "argument 0 must be f32[2], got f32[3]");
+  EXPECT_EQ(float_values(evaluate(p.module, {Literal::of(Dtype::kF32, {2}, {1.0, 2.0})})),
+            std::vector<double>({2, 4}));
+}
+
+TEST(Evaluator, OneInstruction) {
+  Program p;
+  Instr* x = p.b.parameter(0, Shape::scalar(Dtype::kS32));
+  Instr* sum = p.b.add(x, x);
+  EXPECT_EQ(int_values(evaluate(*sum, {Literal::scalar_int(Dtype::kS32, 3), Literal::scalar_int(Dtype::kS32, 4)})),
+            Ints({7}));
+  EXPECT_FALSE(evaluate(*sum, {Literal::scalar_int(Dtype::kS32, 3)}).ok());
+}
+
+TEST(Evaluator, ErrorsNameTheInstruction) {
+  Program p;
+  Instr* feed = p.module.entry()->add(Op::kInfeed, Shape::tuple_of({Shape::scalar(Dtype::kF32), Shape::token()}),
+                                      {}, ChannelAttrs{}, {}, "feed");
+  p.module.entry()->set_root(feed);
+  auto v = evaluate(p.module, {});
+  EXPECT_FALSE(v.ok());
+  EXPECT_NE(v.status().message().find("feed"), std::string::npos) << v.status();
+}
+
+}  // namespace
+}  // namespace braze
