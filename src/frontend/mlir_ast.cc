@@ -155,7 +155,7 @@ Result<std::vector<int64_t>> int_list(const Attr& a) {
   int64_t n = static_cast<int64_t>(a.bytes.size() / bytes);
   if (a.splat) {
     n = element_count(*a.type);
-    if (n < 0 || n > (1 << 24)) return invalid("an integer list of this size is not supported");
+    if (n < 0 || n > (1 << 20)) return invalid("an integer list of this size is not supported");
   }
   r.reserve(n);
   for (int64_t k = 0; k < n; ++k) r.push_back(int_at(a, k));

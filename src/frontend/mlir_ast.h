@@ -23,11 +23,12 @@
 //   structs of a dialect       kStruct{name, fields}, below
 //   anything else (#foo.bar<..>)  kOpaque{name "foo.bar", text between the angle brackets}
 // Elements are row-major, little-endian, one per (bits+7)/8 bytes; i1 one byte 0/1; i2, i4, f4, f6
-// one byte in the low bits (signed ones sign-extended); complex is re, im; a splat holds one
-// element. Dimension lists (`broadcast_dimensions`, `window_strides`, ...) are kDenseArray of i64
+// one byte in the low bits (signed ones sign-extended); complex is re, im. If all elements (two or
+// more) are equal, it is a splat, which holds one element. Dimension lists (`broadcast_dimensions`, `window_strides`, ...) are kDenseArray of i64
 // even if the input wrote `dense<..> : tensor<Nxi64>`; 2-D ones (`padding`, `replica_groups`,
 // `source_target_pairs`) are kElements. `channel_id` of VHLO comes as `channel_handle`, and
-// attributes which VHLO writes for an absent StableHLO attribute are dropped.
+// attributes which VHLO writes for an absent StableHLO attribute are dropped. Dropped as well, because
+// they say nothing: compare_type NOTYPE, result_accuracy of mode DEFAULT, precision_config of DEFAULT.
 //
 // Structs (field: kind; i = kInt i64, d = kDenseArray i64):
 //   stablehlo.dot            lhs/rhs_batching_dimensions, lhs/rhs_contracting_dimensions: d
@@ -140,6 +141,7 @@ struct Type {
   std::span<const Type* const> inputs;
   std::span<const Type* const> results;
   const Quant* quant = nullptr;
+  uint32_t weight = 1;             // nodes if nothing were shared; bounded by the readers
 
   bool is_int(uint32_t n) const { return kind == TypeKind::kInteger && bits == n; }
   bool is_float(std::string_view n) const { return kind == TypeKind::kFloat && name == n; }
@@ -166,6 +168,7 @@ struct Attr {
   std::string_view bytes;          // kElements, kDenseArray
   std::span<const Attr* const> items;   // kArray, kSymbol, kElements of strings
   std::span<const NamedAttr> fields;    // kDict, kStruct
+  uint32_t weight = 1;                  // as in Type
 
   // The field `name` of a kDict or kStruct, or null.
   const Attr* field(std::string_view name) const;

@@ -75,8 +75,21 @@ size_t Builder::TypeHash::operator()(const Type* t) const {
 const Type* Builder::make_type(const Type& t) {
   auto it = types_.find(&t);
   if (it != types_.end()) return *it;
-  const Type* p = arena_->make(t);
+  Type* p = arena_->make(t);
+  uint64_t weight = 1 + (t.element ? t.element->weight : 0) + (t.encoding ? t.encoding->weight : 0);
+  for (const Type* x : t.inputs) weight += x->weight;
+  for (const Type* x : t.results) weight += x->weight;
+  p->weight = static_cast<uint32_t>(std::min<uint64_t>(weight, UINT32_MAX));
   types_.insert(p);
+  return p;
+}
+
+const Attr* Builder::make(const Attr& a) {
+  Attr* p = arena_->make(a);
+  uint64_t weight = 1 + (a.type ? a.type->weight : 0);
+  for (const Attr* x : a.items) weight += x->weight;
+  for (const NamedAttr& x : a.fields) weight += x.value->weight;
+  p->weight = static_cast<uint32_t>(std::min<uint64_t>(weight, UINT32_MAX));
   return p;
 }
 
@@ -138,6 +151,20 @@ const Attr* Builder::with_fields(AttrKind kind, std::string_view name,
   return make({.kind = kind, .name = name, .fields = arena_->copy(fields)});
 }
 
+const Attr* Builder::canonical_elements(const Type* type, std::string_view bytes) {
+  size_t size = element_bytes(*type->element);
+  int64_t count = element_count(*type);
+  if (count == 0) return make({.kind = AttrKind::kElements, .type = type});
+  bool splat = count > 1;
+  for (size_t k = size; splat && k < bytes.size(); k += size) {
+    splat = std::memcmp(bytes.data(), bytes.data() + k, size) == 0;
+  }
+  return make({.kind = AttrKind::kElements,
+               .splat = splat,
+               .type = type,
+               .bytes = splat ? bytes.substr(0, size) : bytes});
+}
+
 const Attr* Builder::elements(const Type* type, std::string_view raw) {
   if (!type || !type->element) return nullptr;
   const Type* element = type->element;
@@ -145,29 +172,21 @@ const Attr* Builder::elements(const Type* type, std::string_view raw) {
   size_t size = element_bytes(*element);
   if (count < 0 || size == 0) return nullptr;
   uint64_t n = static_cast<uint64_t>(count);
-  Attr a{.kind = AttrKind::kElements, .type = type};
-  if (n == 0) return raw.empty() || raw.size() == size ? make(a) : nullptr;
-  if (element->kind == TypeKind::kInteger && element->bits == 1) {
-    bool per_byte = raw.size() == n && (n != 1 || static_cast<uint8_t>(raw[0]) <= 1);
-    bool splat = !per_byte && raw.size() == 1 &&
-                 (raw[0] == 0 || static_cast<uint8_t>(raw[0]) == 0xff || n > 8);
-    if (!per_byte && !splat && raw.size() != (n + 7) / 8) return nullptr;
-    size_t m = splat ? 1 : n;
-    char* p = arena_->bytes(m);
-    for (size_t k = 0; k < m; ++k) {
-      p[k] = per_byte || splat ? raw[k] != 0 : (raw[k / 8] >> (k % 8)) & 1;
-    }
-    a.splat = splat && n != 1;
-    a.bytes = {p, m};
-    return make(a);
+  if (n == 0) return raw.size() <= size ? canonical_elements(type, {}) : nullptr;
+  if (!element->is_int(1)) {
+    bool fits = raw.size() == size || (raw.size() % size == 0 && raw.size() / size == n);
+    return fits ? canonical_elements(type, raw) : nullptr;
   }
-  if (raw.size() == size && n != 1) {
-    a.splat = true;
-  } else if (raw.size() / size != n || raw.size() % size != 0) {
-    return nullptr;
+  bool per_byte = raw.size() == n && (n != 1 || static_cast<uint8_t>(raw[0]) <= 1);
+  bool splat = !per_byte && raw.size() == 1 &&
+               (raw[0] == 0 || static_cast<uint8_t>(raw[0]) == 0xff || n > 8);
+  if (!per_byte && !splat && raw.size() != (n + 7) / 8) return nullptr;
+  size_t m = splat ? 1 : n;
+  char* p = arena_->bytes(m);
+  for (size_t k = 0; k < m; ++k) {
+    p[k] = per_byte || splat ? raw[k] != 0 : (raw[k / 8] >> (k % 8)) & 1;
   }
-  a.bytes = raw;
-  return make(a);
+  return canonical_elements(type, {p, m});
 }
 
 bool sort_by_name(std::vector<NamedAttr>& attrs) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,7 +15,10 @@
 
 namespace braze::mlir {
 
-inline constexpr int kMaxDepth = 256;   // nesting of types, attributes, locations and regions
+inline constexpr int kMaxDepth = 512;   // nesting of types, attributes, locations and regions
+// Largest weight of a type or an attribute: sharing lets few bytes stand for very many nodes, and
+// what walks a node visits each of them.
+inline constexpr uint32_t kMaxWeight = 1 << 20;
 inline constexpr size_t kMaxRank = 64;
 
 // The float type of this name ("bf16", "f8E4M3FN"), or 0 bits if there is none.
@@ -39,7 +43,7 @@ class Builder {
   // Equal types give the same node. The spans and strings of `t` must live in the arena or input.
   const Type* make_type(const Type& t);
 
-  const Attr* make(const Attr& a) { return arena_->make(a); }
+  const Attr* make(const Attr& a);
   const Attr* unit() { return make({.kind = AttrKind::kUnit}); }
   const Attr* boolean(bool v) { return make({.kind = AttrKind::kBool, .i = v}); }
   const Attr* integer_attr(int64_t v, const Type* type) {
@@ -71,6 +75,8 @@ class Builder {
   // packed bits, i1 splats 0xff. Keeps `raw` itself where it already has the canonical form.
   // Null if the size does not fit the type.
   const Attr* elements(const Type* type, std::string_view raw);
+  // The same from canonical bytes: one element, or all of them. All equal elements become a splat.
+  const Attr* canonical_elements(const Type* type, std::string_view bytes);
 
  private:
   const Attr* with_fields(AttrKind kind, std::string_view name, std::vector<NamedAttr>& fields);
@@ -89,6 +95,9 @@ class Builder {
 // One attribute or type in MLIR text, on its own.
 Result<const Attr*> parse_attr_text(std::string_view text, Builder* builder);
 Result<const Type*> parse_type_text(std::string_view text, Builder* builder);
+
+// What stands between the angle brackets of a sharding attribute (mlir_print_sdy.cc).
+std::string print_sdy_body(const Attr& attr);
 
 // Sorts by name; false if a name occurs twice.
 bool sort_by_name(std::vector<NamedAttr>& attrs);

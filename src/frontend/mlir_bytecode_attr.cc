@@ -33,6 +33,7 @@ const Attr* BytecodeReader::attr(uint64_t index) {
   --depth_;
   e.open = false;
   if (!a) return fail("an attribute is malformed"), nullptr;
+  if (a->weight > kMaxWeight) return fail("an attribute is too large"), nullptr;
   return e.attr = a;
 }
 
@@ -125,7 +126,9 @@ const Attr* BytecodeReader::number(Cursor* c, bool is_float) {
   if (bits == 1) return b_.boolean(v & 1);
   if (bits < 64) {
     v &= (uint64_t{1} << bits) - 1;
-    if (t->sign != Sign::kUnsigned) v = static_cast<uint64_t>(static_cast<int64_t>(v << (64 - bits)) >> (64 - bits));
+    if (t->sign != Sign::kUnsigned) {
+      v = static_cast<uint64_t>(static_cast<int64_t>(v << (64 - bits)) >> (64 - bits));
+    }
   }
   return b_.integer_attr(static_cast<int64_t>(v), t);
 }

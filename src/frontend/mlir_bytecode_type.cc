@@ -15,6 +15,7 @@ const Type* BytecodeReader::type(uint64_t index) {
   --depth_;
   e.open = false;
   if (!t) return fail("a type is malformed"), nullptr;
+  if (t->weight > kMaxWeight) return fail("a type is too large"), nullptr;
   return e.type = t;
 }
 

@@ -23,12 +23,14 @@ constexpr std::string_view kDimensionLists[] = {
     "permutation", "rhs_dilation", "slice_sizes", "start_indices", "strides", "window_dilations",
     "window_dimensions", "window_reversal", "window_strides"};
 
+constexpr int64_t kMaxListSize = 4096;  // a splat may state any size
+
 // VHLO writes these as an empty array, string, dictionary or list if StableHLO lacks them.
 constexpr std::string_view kOptional[] = {
-    "arg_attrs", "backend_config", "called_computations", "composite_attributes",
+    "arg_attrs", "backend_config", "called_computations", "composite_attributes", "infeed_config",
     "known_expanding_dimensions", "known_nonexpanding_dimensions", "layout", "operand_layouts",
-    "output_operand_aliases", "precision_config", "res_attrs", "result_layouts", "result_tilings",
-    "source_target_pairs", "sym_visibility"};
+    "outfeed_config", "output_operand_aliases", "precision_config", "res_attrs", "result_layouts",
+    "result_tilings", "source_target_pairs", "sym_visibility"};
 
 bool is_empty(const Attr& a) {
   switch (a.kind) {
@@ -62,6 +64,15 @@ bool is_none(const Attr& a) {
 bool is_default_accuracy(const Attr& a) {
   const Attr* mode = a.field("mode");
   return a.is_struct("stablehlo.result_accuracy") && mode && mode->text == "DEFAULT";
+}
+
+// Says the same as no attribute at all.
+bool is_redundant(std::string_view name, const Attr& a) {
+  if (name == "compare_type") return a.text == "NOTYPE";
+  if (name == "result_accuracy") return is_default_accuracy(a);
+  if (name != "precision_config" || a.kind != AttrKind::kArray) return false;
+  return std::all_of(a.items.begin(), a.items.end(),
+                     [](const Attr* x) { return x->text == "DEFAULT"; });
 }
 
 const Attr* take(std::vector<NamedAttr>* attrs, std::string_view name) {
@@ -100,6 +111,7 @@ const Attr* Normaliser::dimension_list(const Attr* a) {
   if (a->kind != AttrKind::kElements || !a->type || a->type->dims.size() != 1) return a;
   const Type* e = a->type->element;
   if (e->kind != TypeKind::kInteger && e->kind != TypeKind::kIndex) return a;
+  if (a->type->dims[0] > kMaxListSize) return a;
   auto list = int_list(*a);
   if (!list.ok()) return a;
   return e->is_int(1) ? b_.bools(*list) : b_.dims(*list);
@@ -122,8 +134,6 @@ const Attr* Normaliser::convert(std::string_view base, std::string_view name, co
     return a->kind == AttrKind::kBool ? (a->i ? b_.unit() : nullptr) : a;
   }
   if (name == "version" && base == "composite" && a->kind == AttrKind::kInt) return b_.i32(a->i);
-  if (name == "compare_type" && a->text == "NOTYPE") return nullptr;
-  if (name == "result_accuracy" && is_default_accuracy(*a)) return nullptr;
   if (name == "padding" && base == "dynamic_conv") return nullptr;
   return a;
 }
@@ -135,7 +145,7 @@ void Normaliser::channel(std::string_view base, std::vector<NamedAttr>* attrs) {
   bool required = base == "send" || base == "recv";
   if (id->i <= 0 && !required) return;
   const Attr* value = b_.structure("stablehlo.channel_handle",
-                                   {{"handle", b_.i64(id->i)}, {"type", b_.i64(type ? type->i : 1)}});
+                                   {{"handle", b_.i64(id->i)}, {"type", b_.i64(type ? type->i : 0)}});
   attrs->push_back({"channel_handle", value});
 }
 
@@ -183,6 +193,7 @@ Status Normaliser::attributes(std::string_view op, std::vector<NamedAttr>* attrs
     for (NamedAttr& a : *attrs) {
       if (among(kDimensionLists, a.name)) a.value = dimension_list(a.value);
     }
+    std::erase_if(*attrs, [](const NamedAttr& a) { return is_redundant(a.name, *a.value); });
   }
   if (!sort_by_name(*attrs)) return invalid("an attribute of '", op, "' is given twice");
   return absl::OkStatus();

@@ -172,7 +172,7 @@ void Printer::number(const Type& t, const char* bytes) {
     if (!std::isfinite(v)) {
       out += absl::StrFormat("0x%0*X", static_cast<int>((t.bits + 3) / 4), raw);
     } else {
-      out += absl::StrFormat(t.bits > 32 ? "%.16e" : "%.8e", v);
+      out += t.bits > 32 ? absl::StrFormat("%.16e", v) : absl::StrFormat("%.8e", v);
     }
     return;
   }
@@ -230,10 +230,14 @@ void Printer::dict(std::span<const NamedAttr> fields) {
   out += "}";
 }
 
-// #name<key = value, ...>; dimension lists as [..]. The sdy attributes are printed in the same
-// way, which is for people only: their short forms are not written.
+// #name<key = value, ...>; dimension lists as [..]
 void Printer::structure(const Attr& a) {
   str_append("#", a.name, "<");
+  if (a.name.starts_with("sdy.")) {
+    out += print_sdy_body(a);
+    out += ">";
+    return;
+  }
   if (a.name == "stablehlo.bounds") {
     auto dims = int_list(*a.field("bounds"));
     if (dims.ok()) list(*dims, [&](int64_t d) { d == kDynamic ? out += "?" : out += str_cat(d); });

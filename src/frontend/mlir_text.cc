@@ -25,11 +25,11 @@ int hex_digit(char c) {
 
 bool TextParser::fail(const char* at, std::string_view message) {
   if (!error_.ok()) return false;
-  at = std::min(at, end_);
+  at = std::min(at, text_end_);
   int64_t line = 1 + std::count(begin_, at, '\n');
   const char* start = at;
   while (start > begin_ && start[-1] != '\n') --start;
-  const char* stop = std::find(at, end_, '\n');
+  const char* stop = std::find(at, text_end_, '\n');
   int64_t column = at - start + 1;
   // A window of a very long line, so that messages stay readable.
   const char* from = at - start > 120 ? at - 80 : start;

@@ -22,11 +22,11 @@ class TextParser {
  public:
   TextParser(std::string_view text, std::string_view file)
       : file_(file), begin_(text.data()), p_(begin_), end_(begin_ + text.size()),
-        own_(module_.arena.get()), b_(own_), normaliser_(&b_) {}
+        text_end_(end_), own_(module_.arena.get()), b_(own_), normaliser_(&b_) {}
   // For one attribute or type on its own, made by `builder`.
   TextParser(std::string_view text, Builder* builder)
-      : begin_(text.data()), p_(begin_), end_(begin_ + text.size()), own_(nullptr), b_(*builder),
-        normaliser_(&b_) {}
+      : begin_(text.data()), p_(begin_), end_(begin_ + text.size()), text_end_(end_),
+        own_(nullptr), b_(*builder), normaliser_(&b_) {}
 
   Result<Module> run();
   Result<const Attr*> run_attr();
@@ -52,11 +52,6 @@ class TextParser {
   struct Values {
     ValueId first = 0;
     uint32_t count = 0;
-  };
-  struct Undo {
-    std::string_view name;
-    bool existed = false;
-    Values before;
   };
   struct Name {
     std::string_view name;
@@ -93,7 +88,8 @@ class TextParser {
   bool resources();
 
   // mlir_text_type.cc
-  const Type* type();
+  const Type* type() { return light(any_type()); }
+  const Type* any_type();
   const Type* non_function_type();
   const Type* named_type(std::string_view name, const char* at);
   const Type* dialect_type();
@@ -106,7 +102,8 @@ class TextParser {
   bool result_types(std::vector<const Type*>* out); // a or (a, b)
 
   // mlir_text_attr.cc
-  const Attr* attr();
+  const Attr* attr() { return light(any_attr()); }
+  const Attr* any_attr();
   const Attr* number_attr();
   const Attr* dict();
   const Attr* dialect_attr();
@@ -195,12 +192,18 @@ class TextParser {
     ~Deeper() { --p_->depth_; }
     TextParser* p_;
   };
+  template <typename T>
+  const T* light(const T* node) {
+    if (node && node->weight > kMaxWeight) return fail("this is too large"), nullptr;
+    return node;
+  }
   bool too_deep() { return depth_ > kMaxDepth && (fail("nested too deeply"), true); }
 
   std::string_view file_;
   const char* begin_;
   const char* p_;
-  const char* end_;
+  const char* end_;        // of the part being read
+  const char* text_end_;
   Module module_;
   Builder own_;
   Builder& b_;
@@ -213,7 +216,7 @@ class TextParser {
   absl::flat_hash_map<std::string_view, Loc*> loc_aliases_;    // may be used before they are defined
   absl::flat_hash_map<std::string_view, std::vector<Attr*>> pending_resources_;
   absl::flat_hash_map<std::string_view, Values> values_;
-  std::vector<Undo> undo_;
+  std::vector<std::string_view> defined_;  // the names of the open scopes, to leave them
 };
 
 // "cannot parse" helper shared by the list forms `( a, b )`.

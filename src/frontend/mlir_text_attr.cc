@@ -28,7 +28,7 @@ double to_double(std::string_view t) {
 
 }  // namespace
 
-const Attr* TextParser::attr() {
+const Attr* TextParser::any_attr() {
   Deeper d(this);
   if (too_deep()) return nullptr;
   skip();
@@ -173,6 +173,10 @@ const Attr* TextParser::dialect_attr() {
     std::string_view full = b_.arena().copy(str_cat(name, ".", inner));
     if (find_enum(full) && !peek('<')) {
       const Attr* a = enum_attr(full);
+      return a && expect(">") ? a : nullptr;
+    }
+    if (name == "sdy") {
+      const Attr* a = sdy_attr(full);
       return a && expect(">") ? a : nullptr;
     }
     if (!peek('<')) {

@@ -16,6 +16,14 @@ int hex_digit(char c) {
   return -1;
 }
 
+// Signless integers may be written signed or unsigned.
+bool fits(const Type& e, uint64_t magnitude, bool negative) {
+  if (e.kind != TypeKind::kInteger) return true;
+  uint64_t half = uint64_t{1} << (e.bits - 1);
+  if (negative) return magnitude <= (e.sign == Sign::kUnsigned ? 0 : half);
+  return e.sign == Sign::kSigned ? magnitude < half : e.bits >= 64 || magnitude >> e.bits == 0;
+}
+
 }  // namespace
 
 bool TextParser::hex_bytes(std::string_view digits, std::string_view* out) {
@@ -94,7 +102,7 @@ const Attr* TextParser::dense_values(const char* body, const char* body_end, con
     if (!dense_element(element, out)) return nullptr;
     skip();
     if (p_ < end_) return fail("expected '>'"), nullptr;
-    return b_.elements(t, {out, size});
+    return b_.canonical_elements(t, {out, size});
   }
   // Each element takes at least one character.
   if (count > body_end - body) {
@@ -106,9 +114,7 @@ const Attr* TextParser::dense_values(const char* body, const char* body_end, con
   if (!dense_list(t, 0, &p, out + static_cast<size_t>(count) * size)) return nullptr;
   skip();
   if (p_ < end_) return fail("expected '>'"), nullptr;
-  return b_.make({.kind = AttrKind::kElements,
-                  .type = t,
-                  .bytes = {out, static_cast<size_t>(count) * size}});
+  return b_.canonical_elements(t, {out, static_cast<size_t>(count) * size});
 }
 
 bool TextParser::dense_list(const Type* t, size_t level, char** out, const char* out_end) {
@@ -173,6 +179,7 @@ bool TextParser::dense_number(const Type& e, char* out) {
     if (e.kind == TypeKind::kFloat && e.bits < 64 && bits >> e.bits) {
       return fail(at, "the hexadecimal float is too wide");
     }
+    if (!fits(e, bits, negative)) return fail(at, "the number does not fit in its type");
     if (negative) bits = -bits;
     if (e.is_int(1)) bits &= 1;
   }

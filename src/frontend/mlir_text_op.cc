@@ -24,12 +24,12 @@ ValueId TextParser::new_value(const Type* t) {
 bool TextParser::define(std::string_view name, const char* at, Values v) {
   auto [it, added] = values_.try_emplace(name, v);
   if (!added) return fail(at, str_cat("the value ", name, " is already defined"));
-  undo_.push_back({name, false, {}});
+  defined_.push_back(name);
   return true;
 }
 
 void TextParser::leave_scope(size_t mark) {
-  for (; undo_.size() > mark; undo_.pop_back()) values_.erase(undo_.back().name);
+  for (; defined_.size() > mark; defined_.pop_back()) values_.erase(defined_.back());
 }
 
 bool TextParser::operand(ValueId* out) {
@@ -318,12 +318,12 @@ bool TextParser::region(const std::vector<Argument>& args, std::string_view pare
   if (too_deep() || !expect("{")) return false;
   bool isolated = is_isolated(parent);
   decltype(values_) outer_values;
-  std::vector<Undo> outer_undo;
+  decltype(defined_) outer_defined;
   if (isolated) {
     std::swap(values_, outer_values);
-    std::swap(undo_, outer_undo);
+    std::swap(defined_, outer_defined);
   }
-  size_t mark = undo_.size();
+  size_t mark = defined_.size();
   std::vector<Block> blocks;
   bool ok = true;
   while (ok && !accept("}")) {
@@ -343,7 +343,7 @@ bool TextParser::region(const std::vector<Argument>& args, std::string_view pare
   leave_scope(mark);
   if (isolated) {
     std::swap(values_, outer_values);
-    std::swap(undo_, outer_undo);
+    std::swap(defined_, outer_defined);
   }
   out->blocks = b_.arena().copy(blocks);
   return ok;

@@ -18,7 +18,7 @@ uint32_t width(std::string_view s) {
 
 }  // namespace
 
-const Type* TextParser::type() {
+const Type* TextParser::any_type() {
   Deeper d(this);
   if (too_deep()) return nullptr;
   return peek('(') ? function_type() : non_function_type();

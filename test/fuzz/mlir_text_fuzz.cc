@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer: MLIR text. What reads must print, and what was printed must read again.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "frontend/mlir_read.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace braze::mlir;
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  auto m = read_mlir_text(text);
+  if (!m.ok()) return 0;
+  std::string printed = print_mlir(*m);
+  if (!read_mlir_text(printed).ok()) std::abort();
+  return 0;
+}
