@@ -11,6 +11,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
@@ -157,6 +158,24 @@ struct World {
     (void)value;
     return unimplemented("outfeed '", instr.name, "': no feed is connected");
   }
+  virtual Status send(const Instr& instr, const Literal& value) {
+    (void)value;
+    return unimplemented("send '", instr.name, "': no channel is connected");
+  }
+  virtual Result<Literal> recv(const Instr& instr, const Shape& shape) {
+    (void)shape;
+    return unimplemented("recv '", instr.name, "': no channel is connected");
+  }
+  // rng-get-and-update-state: the 128-bit state (low word first) before it grows by `delta`.
+  virtual std::pair<uint64_t, uint64_t> advance_rng(uint64_t delta) {
+    const std::pair<uint64_t, uint64_t> old = rng_state_;
+    rng_state_.first += delta;
+    if (rng_state_.first < delta) ++rng_state_.second;
+    return old;
+  }
+
+ private:
+  std::pair<uint64_t, uint64_t> rng_state_ = {0, 0};
 };
 
 }  // namespace braze
