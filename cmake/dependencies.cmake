@@ -6,6 +6,7 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
 find_library(BRAZE_ZSTD zstd REQUIRED)
+find_package(ZLIB REQUIRED)
 find_library(BRAZE_XXHASH xxhash REQUIRED)
 find_library(BRAZE_LAPACK lapack REQUIRED)
 
@@ -18,6 +19,6 @@ target_include_directories(braze_dependencies SYSTEM INTERFACE ${LLVM_INCLUDE_DI
 target_link_libraries(braze_dependencies INTERFACE
   absl::status absl::statusor absl::strings absl::str_format absl::flat_hash_map
   absl::flat_hash_set absl::inlined_vector absl::span absl::function_ref absl::hash
-  nlohmann_json::nlohmann_json ${BRAZE_LLVM} ${BRAZE_ZSTD} ${BRAZE_XXHASH} ${BRAZE_LAPACK}
+  nlohmann_json::nlohmann_json ${BRAZE_LLVM} ${BRAZE_ZSTD} ZLIB::ZLIB ${BRAZE_XXHASH} ${BRAZE_LAPACK}
   Threads::Threads)
 target_link_options(braze_dependencies INTERFACE -fuse-ld=lld)
