@@ -137,7 +137,10 @@ ConvAttrs read_conv(OpImport& c) {
       return out;
     size[i] = kernel.dims[d.kernel_spatial[i]];
   }
-  out.window = make_window(c, size, c.dims_or("window_strides", n, 1),
+  Dims strides = c.dims_or("window_strides", n, 1);
+  // dynamic_conv has been written with more strides than dimensions, and was accepted.
+  if (c.op.name == "stablehlo.dynamic_conv" && strides.size() > n) strides.resize(n);
+  out.window = make_window(c, size, strides,
                            c.dims_or("lhs_dilation", n, 1), c.dims_or("rhs_dilation", n, 1));
   Dims reversal = c.dims_or("window_reversal", n, 0);
   if (!c.check(reversal.size() == n && out.window.size() == n,

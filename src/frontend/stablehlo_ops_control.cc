@@ -76,7 +76,7 @@ void call(OpImport& c) {
 }
 
 void bind_list(OpImport& c, absl::Span<Instr* const> values) {
-  if (!c.ok() || !c.check(values.size() == c.results(), "the region returns another number of values"))
+  if (!c.ok() || !c.check(values.size() == c.results(), "expected another number of values"))
     return;
   for (size_t k = 0; k < values.size(); ++k) c.bind(k, values[k]);
 }
@@ -122,7 +122,11 @@ void optimization_barrier(OpImport& c) {
 
 void after_all(OpImport& c) { c.bind(c.emit(Op::kAfterAll, c.ins())); }
 
+// Types of two dialects for the same values.
+void cast(OpImport& c) { bind_list(c, c.ins()); }
+
 constexpr Handler kHandlers[] = {
+    {"builtin.unrealized_conversion_cast", cast, kAny, kAny, 0},
     {"stablehlo.while", while_loop, kAny, kAny, 2},
     {"stablehlo.if", conditional, 1, kAny, 2},
     {"stablehlo.case", conditional, 1, kAny, kAny},

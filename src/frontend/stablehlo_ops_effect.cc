@@ -45,6 +45,7 @@ std::vector<OperandAlias> read_aliases(OpImport& c) {
 
 // mhlo.* targets: ops that older StableHLO could not spell.
 bool import_mhlo_target(OpImport& c, std::string_view target) {
+  if (target.substr(0, 5) != "mhlo.") return false;
   if (target == "mhlo.erf" && c.inputs() == 1) {
     c.bind(c.emit(Op::kErf, c.ins()));
     return true;
@@ -56,8 +57,7 @@ bool import_mhlo_target(OpImport& c, std::string_view target) {
     return true;
   }
   const std::string chlo = str_cat("chlo.", target.substr(5));
-  if (target.substr(0, 5) != "mhlo." || !is_chlo_op(chlo) || c.results() != 1 || !c.op.regions.empty())
-    return false;
+  if (!is_chlo_op(chlo) || c.results() != 1) return false;
   const Shape result = c.type();
   auto values = c.take(build_chlo(c.b, chlo, c.ins(), ChloAttrs{}, {result}));
   if (values.size() == 1) c.bind(values[0]);
