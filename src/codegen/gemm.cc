@@ -93,7 +93,9 @@ void GemmFrame::enter(Value* kernel_buffers) {
   lhs = pointer(p.lhs_buffer, p.lhs_offset, p.lhs);
   rhs = pointer(p.rhs_buffer, p.rhs_offset, p.rhs);
   out = pointer(p.out_buffer, p.out_offset, p.out);
-  if (s.parts > 1) work = pointer(p.workspace_buffer, 0, e.acc);
+  if (s.parts > 1 || s.prepack) {
+    work = pointer(p.workspace_buffer, p.workspace_offset, Dtype::kS8);
+  }
   if (hooks.entry) hooks.entry(e.b, buffers);
 }
 
@@ -113,8 +115,35 @@ void GemmFrame::set_batch(Value* linear) {
   }
 }
 
-Value* GemmFrame::lhs_at(Value* m, const Values& k) {
-  Value* offset = e.mul(m, s.spec.lhs_m);
+Value* GemmFrame::linear(const GemmRow& row) {
+  return s.outer_rows == 1 ? row.m : e.add(e.mul(row.outer, s.spec.m), row.m);
+}
+
+namespace {
+
+// Σ coordinate * stride over the outer row dimensions.
+Value* outer_offset(Emit& e, const GemmShape& s, Value* outer, int64_t GemmBatchDim::*stride) {
+  Value* offset = e.i64(0);
+  if (s.outer_rows == 1) return offset;
+  std::vector<int64_t> sizes;
+  for (const GemmBatchDim& d : s.outer) sizes.push_back(d.size);
+  const Values at = unravel(e, outer, sizes);
+  for (size_t i = 0; i < at.size(); ++i) offset = e.add(offset, e.mul(at[i], s.outer[i].*stride));
+  return offset;
+}
+
+}  // namespace
+
+Value* GemmFrame::out_at(const GemmRow& row, Value* n) {
+  const GemmSpec& p = s.spec;
+  Value* offset = e.add(e.mul(row.m, p.out_m), e.mul(n, p.out_n));
+  offset = e.add(outer_offset(e, s, row.outer, &GemmBatchDim::out), offset);
+  return e.at(c0, e.mul(offset, byte_size(p.out)));
+}
+
+Value* GemmFrame::lhs_at(const GemmRow& row, const Values& k) {
+  Value* offset =
+      e.add(outer_offset(e, s, row.outer, &GemmBatchDim::lhs), e.mul(row.m, s.spec.lhs_m));
   for (size_t i = 0; i < k.size(); ++i) {
     if (s.spec.k[i].size > 1) offset = e.add(offset, e.mul(k[i], s.spec.k[i].lhs));
   }
@@ -129,16 +158,19 @@ Value* GemmFrame::rhs_at(const Values& k, Value* n) {
   return e.at(b0, e.mul(offset, byte_size(s.spec.rhs)));
 }
 
-Value* GemmFrame::load_lhs(Value* m, const Values& k, bool along_k, Value* mask, int lanes) {
+Value* GemmFrame::load_lhs(const GemmRow& row, const Values& k, bool along_k, Value* mask,
+                           int lanes) {
   const GemmSpec& p = s.spec;
   if (hooks.lhs) {
     HookArgs a{.buffers = buffers, .index = batch, .lanes = lanes, .mask = mask};
-    a.index.push_back(m);
+    const Values rows = unravel(e, linear(row), s.row_sizes);
+    a.index.insert(a.index.end(), rows.begin(), rows.end());
+    a.lane_axis = static_cast<int>(a.index.size()) - 1;
     a.index.insert(a.index.end(), k.end() - static_cast<long>(s.k_given), k.end());
-    a.lane_axis = static_cast<int>(along_k ? a.index.size() - 1 : batch.size());
+    if (along_k) a.lane_axis = static_cast<int>(a.index.size()) - 1;
     return hooks.lhs(e.b, a);
   }
-  return e.load(p.lhs, lhs_at(m, k), lanes, mask,
+  return e.load(p.lhs, lhs_at(row, k), lanes, mask,
                 (along_k ? p.k.back().lhs : p.lhs_m) * byte_size(p.lhs));
 }
 
@@ -146,6 +178,7 @@ Value* GemmFrame::load_rhs(const Values& k, Value* n, bool along_k, Value* mask,
   const GemmSpec& p = s.spec;
   if (hooks.rhs) {
     HookArgs a{.buffers = buffers, .index = batch, .lanes = lanes, .mask = mask};
+    a.index.insert(a.index.end(), s.row_sizes.size() - 1, e.i64(0));  // not dependent on rows
     a.index.insert(a.index.end(), k.end() - static_cast<long>(s.k_given), k.end());
     a.index.push_back(n);
     a.lane_axis = static_cast<int>(a.index.size()) - (along_k ? 2 : 1);
@@ -155,19 +188,18 @@ Value* GemmFrame::load_rhs(const Values& k, Value* n, bool along_k, Value* mask,
                 (along_k ? p.k.back().rhs : p.rhs_n) * byte_size(p.rhs));
 }
 
-void GemmFrame::finish(Value* acc, Value* m, Value* n, Value* mask) {
+void GemmFrame::finish(Value* acc, const GemmRow& row, Value* n, Value* mask) {
   const GemmSpec& p = s.spec;
   if (hooks.epilogue) {
     HookArgs a{.acc = acc, .buffers = buffers, .index = batch, .lanes = s.w, .mask = mask};
-    a.index.push_back(m);
+    const Values rows = unravel(e, linear(row), s.row_sizes);
+    a.index.insert(a.index.end(), rows.begin(), rows.end());
     a.index.push_back(n);
     a.lane_axis = static_cast<int>(a.index.size()) - 1;
     acc = hooks.epilogue(e.b, a);
     if (!acc) return;
   }
-  const int64_t bytes = byte_size(p.out);
-  Value* offset = e.add(e.mul(m, p.out_m), e.mul(n, p.out_n));
-  e.store(p.out, acc, e.at(c0, e.mul(offset, bytes)), mask, p.out_n * bytes);
+  e.store(p.out, acc, out_at(row, n), mask, p.out_n * byte_size(p.out));
 }
 
 KBlock k_block(Emit& e, const GemmShape& s, Value* index) {
@@ -205,6 +237,7 @@ Result<ContractionPlan> emit_gemm(llvm::Module& module, std::string_view name, c
   ContractionPlan plan = plan_of(s, target, name);
   Emit e(module, target, spec.acc);
   const std::string n(name);
+  if (s.prepack) emit_gemm_prepack(e, s, hooks, n + ".pack");
   if (s.batches == 0) {
     e.begin_kernel(n);
     e.end_function();

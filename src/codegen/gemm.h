@@ -37,12 +37,15 @@ struct GemmSpec {
   Dtype lhs = Dtype::kF32, rhs = Dtype::kF32;
   Dtype acc = Dtype::kF32;  // f32, f64, s32, s64 (or the unsigned ones)
   Dtype out = Dtype::kF32;
-  std::vector<GemmBatchDim> batch;  // outermost first; further m dimensions may be given here
+  // Outermost first. The last ones with rhs == 0 are further m dimensions, blocked as such; a load
+  // hook of rhs sees 0 for them.
+  std::vector<GemmBatchDim> batch;
   int64_t m = 1, n = 1;
   std::vector<GemmContractedDim> k;                    // outermost first; mergeable ones are merged
   int64_t lhs_m = 0, rhs_n = 0, out_m = 0, out_n = 1;  // strides
   int lhs_buffer = 0, rhs_buffer = 1, out_buffer = 2, workspace_buffer = 3;
   int64_t lhs_offset = 0, rhs_offset = 0, out_offset = 0;  // elements, from the buffer's start
+  int64_t workspace_offset = 0;                            // bytes, where the kernel's part starts
   // Whether out may hold partial sums while the kernel runs: false if an epilogue reads memory that
   // overlaps it (an in-place residual).
   bool out_private = true;

@@ -9,6 +9,11 @@
 
 namespace braze::codegen {
 
+// A row of the output: a linear index over the outer row dimensions, and m.
+struct GemmRow {
+  Value *outer = nullptr, *m = nullptr;
+};
+
 // What every form has: the spec, the operands and the hooks, within the function being emitted.
 class GemmFrame {
  public:
@@ -29,12 +34,16 @@ class GemmFrame {
 
   // w lanes of an operand along coordinate `lane_axis`, converted to the accumulator type.
   // lhs: axis 0 is m, 1 is k (innermost); rhs: 0 is k, 1 is n. `k` has all k coordinates.
-  Value* load_lhs(Value* m, const Values& k, bool along_k, Value* mask, int lanes);
+  Value* load_lhs(const GemmRow& row, const Values& k, bool along_k, Value* mask, int lanes);
   Value* load_rhs(const Values& k, Value* n, bool along_k, Value* mask, int lanes);
-  Value* lhs_at(Value* m, const Values& k);
+  Value* lhs_at(const GemmRow& row, const Values& k);
   Value* rhs_at(const Values& k, Value* n);
-  // Epilogue and store of `acc` at (m, n): the w lanes from n, those on in mask.
-  void finish(Value* acc, Value* m, Value* n, Value* mask);
+  // Address of an output row at column n.
+  Value* out_at(const GemmRow& row, Value* n);
+  // Linear index of a row, outer * m's size + m.
+  Value* linear(const GemmRow& row);
+  // Epilogue and store of `acc` at (row, n): the w lanes from n, those on in mask.
+  void finish(Value* acc, const GemmRow& row, Value* n, Value* mask);
 };
 
 void emit_gemm_tiles(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
@@ -43,7 +52,9 @@ void emit_gemm_dot(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                    const std::string& name);
 void emit_gemm_tiny(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                     const std::string& name);
-// The phase that adds the parts in the workspace.
+// The phase that packs b into the workspace, and the one that adds the parts there.
+void emit_gemm_prepack(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                       const std::string& name);
 void emit_gemm_sum(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                    const std::string& name);
 
@@ -54,9 +65,12 @@ struct KBlock {
 };
 KBlock k_block(Emit& e, const GemmShape& s, Value* index);
 
-// Row of tile t, and how many rows it has.
-Value* tile_row(Emit& e, const GemmShape& s, Value* t);
-Value* is_short_tile(Emit& e, const GemmShape& s, Value* t);
+// First row of row tile t, and whether it has mr - 1 rows.
+struct GemmTileRows {
+  GemmRow first;
+  Value* is_short = nullptr;
+};
+GemmTileRows tile_rows(Emit& e, const GemmShape& s, Value* t);
 
 // Packing (gemm_pack.cc), as internal functions.
 // Tiles [first, first + count) of lhs, a_tile elements each: [k][rows] if interleaved, or rows.
@@ -66,6 +80,9 @@ llvm::Function* emit_pack_a(Emit& e, const GemmShape& s, const ContractionHooks&
 // b_rows rows of nv vectors.
 llvm::Function* emit_pack_b(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                             const std::string& name);
+// Bytes of the packed block of b of one column block and K block, and its place in the workspace.
+int64_t packed_block_bytes(const GemmShape& s, Dtype acc);
+Value* prepacked_at(GemmFrame& f, Value* batch, Value* col_block, Value* k_block);
 void call_pack_a(GemmFrame& f, llvm::Function* pack, const KBlock& k, Value* first, Value* count,
                  Value* to);
 void call_pack_b(GemmFrame& f, llvm::Function* pack, const KBlock& k, Value* first, Value* count,

@@ -7,7 +7,7 @@
 namespace braze::codegen {
 namespace {
 
-constexpr int64_t kAhead = 8;  // k steps between a prefetch and its use
+constexpr int64_t kChunk = 8;  // k steps of interleaved rows packed at a time
 
 // One packing function: its frame and block of k come as arguments.
 class Packer {
@@ -163,45 +163,60 @@ class Packer {
   void pack_a() {
     if (s_.a_interleaved) return pack_interleaved();
     e_.loop(e_.i64(0), count_, [&](Value* t) {
-      Value* tile = e_.add(first_, t);
-      Value* m0 = tile_row(e_, s_, tile);
-      Value* rows =
-          e_.b.CreateSelect(is_short_tile(e_, s_, tile), e_.i64(s_.mr - 1), e_.i64(s_.mr));
+      const GemmTileRows tile = tile_rows(e_, s_, e_.add(first_, t));
+      Value* rows = e_.select(tile.is_short, s_.mr - 1, s_.mr);
       e_.loop(e_.i64(0), rows, [&](Value* r) {
         Value* line = e_.at(to_, e_.mul(e_.add(e_.mul(t, s_.a_tile), e_.mul(r, s_.a_row)), bytes_));
-        Value* m = e_.add(m0, r);
+        const GemmRow at_row{tile.first.outer, e_.add(tile.first.m, r)};
         each_k(s_.w, [&](Value* i, Value* j) {
           Value* mask = k_multiple_of(s_.w) ? nullptr : e_.mask_below(s_.w, e_.sub(k_.inner, j));
-          e_.store_acc(f_.load_lhs(m, at(i, j), true, mask, s_.w),
+          e_.store_acc(f_.load_lhs(at_row, at(i, j), true, mask, s_.w),
                        e_.at(line, e_.mul(row(i, j), bytes_)));
         });
       });
     });
   }
 
-  // Rows are contiguous: for each k the rows of all tiles, so that whole cache lines are used at
-  // once.
+  // Rows are contiguous: a few k steps of all tiles at a time, so that whole cache lines are used
+  // while they are near, however far apart the k steps lie.
   void pack_interleaved() {
-    const int64_t ahead = s_.spec.k.back().lhs * byte_size(s_.spec.lhs);
-    each_k(1, [&](Value* i, Value* j) {
-      const Values k = at(i, j);
+    const int64_t step = s_.spec.k.back().lhs * byte_size(s_.spec.lhs);
+    each_k(kChunk, [&](Value* i, Value* j) {
+      Value* left = e_.min(e_.i64(kChunk), e_.sub(k_.inner, j));
       Value* line = e_.at(to_, e_.mul(row(i, j), s_.mr * bytes_));
       e_.loop(e_.i64(0), count_, [&](Value* t) {
-        Value* tile = e_.add(first_, t);
-        Value* m = tile_row(e_, s_, tile);
-        for (int r = 0; r < s_.mr; r += s_.w) {
-          Value* mask = e_.mask_const(s_.w, std::min(s_.mr - r, s_.w));
-          if (s_.short_tiles) {
-            mask = e_.b.CreateSelect(is_short_tile(e_, s_, tile),
-                                     e_.mask_const(s_.w, std::min(s_.mr - 1 - r, s_.w)), mask);
+        const GemmTileRows tile = tile_rows(e_, s_, e_.add(first_, t));
+        Value* from = hooked_ ? nullptr : f_.lhs_at(tile.first, at(i, j));
+        Value* to = e_.at(line, e_.mul(t, s_.a_tile * bytes_));
+        e_.loop_carry(e_.i64(0), left, 1, {to}, true, [&](Value* c, const Values& v) {
+          for (int r = 0; r < s_.mr; r += s_.w) {
+            interleave(tile, r, i, e_.add(j, c), from, e_.mul(c, step), v[0]);
           }
-          Value* rest = e_.add(e_.mul(t, s_.a_tile * bytes_), e_.i64(r * bytes_));
-          if (!hooked_) e_.prefetch(e_.at(f_.lhs_at(e_.add(m, e_.i64(r)), k), kAhead * ahead));
-          e_.store_acc(f_.load_lhs(e_.add(m, e_.i64(r)), k, false, mask, s_.w), e_.at(line, rest),
-                       mask);
-        }
+          return Values{e_.at(v[0], s_.mr * bytes_)};
+        });
       });
     });
+  }
+
+  // Rows [r, r + w) of a tile at one k step, from `from` + `offset` if no hook loads them.
+  void interleave(const GemmTileRows& tile, int r, Value* i, Value* j, Value* from, Value* offset,
+                  Value* to) {
+    Value* mask = e_.mask_const(s_.w, std::min(s_.mr - r, s_.w));
+    if (s_.short_tiles) {
+      Value* fewer = e_.mask_const(s_.w, std::min(s_.mr - 1 - r, s_.w));
+      mask = e_.b.CreateSelect(tile.is_short, fewer, mask);
+    }
+    Value* v;
+    if (hooked_) {
+      v = f_.load_lhs({tile.first.outer, e_.add(tile.first.m, e_.i64(r))}, at(i, j), false, mask,
+                      s_.w);
+    } else {
+      const int64_t bytes = byte_size(s_.spec.lhs);
+      Value* p = e_.at(e_.at(from, offset), r * bytes);
+      e_.prefetch(e_.at(p, kChunk * s_.spec.k.back().lhs * bytes));
+      v = e_.load(s_.spec.lhs, p, s_.w, mask);
+    }
+    e_.store_acc(v, e_.at(to, r * bytes_), mask);
   }
 
   Emit& e_;
@@ -223,18 +238,51 @@ void call_pack(GemmFrame& f, llvm::Function* pack, const KBlock& k, Value* base,
 
 }  // namespace
 
-Value* is_short_tile(Emit& e, const GemmShape& s, Value* t) {
-  if (s.short_tiles == 0) return e.b.getFalse();
-  if (s.short_tiles == s.row_tiles) return e.b.getTrue();
-  return e.b.CreateICmpSGE(t, e.i64(s.row_tiles - s.short_tiles));
+GemmTileRows tile_rows(Emit& e, const GemmShape& s, Value* t) {
+  GemmTileRows r;
+  r.first.outer = s.outer_rows == 1 ? e.i64(0) : e.div(t, s.outer_tiles);
+  if (s.outer_rows > 1) t = e.rem(t, s.outer_tiles);
+  r.first.m = e.mul(t, s.mr);
+  r.is_short = e.b.getInt1(s.short_tiles == s.outer_tiles);
+  if (s.short_tiles == 0) return r;
+  // Less one row for each short tile before.
+  if (s.full_tiles() > 0) r.is_short = e.b.CreateICmpSGE(t, e.i64(s.full_tiles()));
+  Value* shorts = e.sub(t, e.i64(s.full_tiles()));
+  r.first.m = e.sub(r.first.m, e.b.CreateSelect(r.is_short, shorts, e.i64(0)));
+  return r;
 }
 
-Value* tile_row(Emit& e, const GemmShape& s, Value* t) {
-  Value* m = e.mul(t, s.mr);
-  if (s.short_tiles == 0) return m;
-  // Less one for each short tile before.
-  Value* shorts = e.sub(t, e.i64(s.row_tiles - s.short_tiles));
-  return e.sub(m, e.b.CreateSelect(is_short_tile(e, s, t), shorts, e.i64(0)));
+int64_t packed_block_bytes(const GemmShape& s, Dtype acc) {
+  return s.b_rows * s.c_row * byte_size(acc);
+}
+
+Value* prepacked_at(GemmFrame& f, Value* batch, Value* col_block, Value* k_block) {
+  Emit& e = f.e;
+  Value* block = e.add(e.mul(batch, f.s.col_blocks), col_block);
+  block = e.add(e.mul(block, f.s.k_blocks), k_block);
+  return e.at(f.work, e.mul(block, packed_block_bytes(f.s, e.acc)));
+}
+
+void emit_gemm_prepack(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
+                       const std::string& name) {
+  llvm::Function* pack = emit_pack_b(e, s, hooks, name + ".b");
+  e.mark_glue(e.begin_kernel(name));
+  GemmFrame f(e, s, hooks);
+  f.enter(e.arg(0));
+  const bool ragged = s.last_nv != s.nv || s.last_lanes != s.w;
+  const int64_t last_panels = s.panels - (s.col_blocks - 1) * s.block_panels - ragged;
+  e.loop(e.arg(1), e.arg(2), [&](Value* i) {
+    Value* kb = e.rem(i, s.k_blocks);
+    Value* rest = e.div(i, s.k_blocks);
+    Value* block = e.rem(rest, s.col_blocks);
+    Value* batch = e.div(rest, s.col_blocks);
+    f.set_batch(batch);
+    Value* is_last = e.b.CreateICmpEQ(block, e.i64(s.col_blocks - 1));
+    call_pack_b(f, pack, k_block(e, s, kb), e.mul(block, s.c_row),
+                e.select(is_last, last_panels, s.block_panels), ragged ? is_last : e.b.getFalse(),
+                prepacked_at(f, batch, block, kb));
+  });
+  e.end_function();
 }
 
 llvm::Function* emit_pack_a(Emit& e, const GemmShape& s, const ContractionHooks& hooks,

@@ -71,8 +71,9 @@ double output_cost(const GemmShape& s, const Target& target, int64_t rows, int64
   auto row_cost = [&](int64_t r) {
     return static_cast<double>(full) * tile_cost(r, v) + (rest ? tile_cost(r, rest) : 0);
   };
-  const double cost = static_cast<double>(tiles - shorter) * row_cost(even) +
-                      (shorter ? static_cast<double>(shorter) * row_cost(even - 1) : 0);
+  const double cost =
+      static_cast<double>(s.outer_rows) * static_cast<double>(tiles - shorter) * row_cost(even) +
+      (shorter ? static_cast<double>(s.outer_rows * shorter) * row_cost(even - 1) : 0);
   const int64_t blocks =
       even_blocks(panels, std::max<int64_t>(1, most_columns(s, target) / (v * s.w)));
   const double uneven =
@@ -91,12 +92,13 @@ void choose_tile(GemmShape& s, const Target& target) {
       const double cost = output_cost(s, target, rows, v);
       if (best != 0 && cost >= best * 0.999) continue;
       best = cost;
-      s.row_tiles = ceil_div(m, rows);
-      s.mr = static_cast<int>(ceil_div(m, s.row_tiles));
+      s.outer_tiles = ceil_div(m, rows);
+      s.mr = static_cast<int>(ceil_div(m, s.outer_tiles));
       s.nv = static_cast<int>(v);
-      s.short_tiles = s.mr * s.row_tiles - m;
+      s.short_tiles = s.mr * s.outer_tiles - m;
     }
   }
+  s.row_tiles = s.outer_rows * s.outer_tiles;
   s.panels = ceil_div(vectors, s.nv);
   s.last_nv = static_cast<int>(vectors - (s.panels - 1) * s.nv);
   s.last_lanes = static_cast<int>(s.spec.n - (vectors - 1) * s.w);
@@ -133,15 +135,43 @@ bool is_dot_form(const GemmSpec& spec, const Target& target, int w) {
          spec.m <= most && (spec.rhs_n != 1 || spec.n == 1);
 }
 
+// Moves the last batch dimensions that share a right side to the rows, and merges what one stride
+// covers; not if `keep`, as a load hook sees the coordinates.
+void take_outer_rows(GemmShape& s, bool keep) {
+  GemmSpec& p = s.spec;
+  std::vector<GemmBatchDim> rows{{p.m, p.lhs_m, 0, p.out_m}};
+  while (!p.batch.empty() && p.batch.back().rhs == 0) {
+    const GemmBatchDim d = p.batch.back();
+    p.batch.pop_back();
+    s.batches /= d.size;
+    s.row_sizes.insert(s.row_sizes.begin(), d.size);
+    GemmBatchDim& inner = rows.front();
+    const bool fits = d.lhs == inner.size * inner.lhs && d.out == inner.size * inner.out;
+    if (keep || (d.size > 1 && inner.size > 1 && !fits)) {
+      rows.insert(rows.begin(), d);
+    } else if (inner.size == 1) {
+      inner = d;
+    } else {
+      inner.size *= d.size;
+    }
+  }
+  p.m = rows.back().size;
+  p.lhs_m = p.m == 1 ? 0 : rows.back().lhs;
+  p.out_m = rows.back().out;
+  rows.pop_back();
+  s.outer = rows;
+  for (const GemmBatchDim& d : rows) s.outer_rows *= d.size;
+}
+
 void choose_packing(GemmShape& s, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const GemmContractedDim& inner = p.k.back();
   const int64_t b_stride = std::abs(inner.rhs) * byte_size(p.rhs);
   s.pack_b = hooked.rhs || (p.rhs != p.acc && s.row_tiles > 1) || (p.rhs_n != 1 && p.n > 1) ||
-             (p.m >= 48 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
+             (s.rows() >= 48 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
   s.mask_b = !s.pack_b;
   const bool strided = inner.lhs != 1 && inner.size > 1;
-  s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && p.m > 1)));
+  s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && s.rows() > 1)));
   s.a_interleaved = p.lhs_m == 1 && strided && p.m > 1;
 }
 
@@ -202,7 +232,7 @@ void shape_dot(GemmShape& s, const Target& target) {
   const GemmSpec& p = s.spec;
   s.form = GemmForm::kDot;
   s.mr = static_cast<int>(p.m);
-  s.row_tiles = 1;
+  s.row_tiles = s.outer_tiles = 1;
   s.panels = ceil_div(p.n, s.w);
   s.nv = s.last_nv = 1;
   s.last_lanes = static_cast<int>(p.n - (s.panels - 1) * s.w);
@@ -251,6 +281,7 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
   for (const GemmBatchDim& d : spec.batch) s.batches *= d.size;
   if (spec.n == 1) s.spec.rhs_n = s.spec.out_n = 1;
   if (spec.m == 1) s.spec.lhs_m = 0;
+  s.row_sizes = {spec.m};
   const GemmSpec& p = s.spec;
   if (s.batches == 0 || p.m == 0 || p.n == 0) {
     s.batches = 0;
@@ -262,25 +293,31 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
     s.row_groups = s.col_blocks = 1;
     return s;
   }
-  if (is_dot_form(p, target, s.w)) {
+  take_outer_rows(s, hooked.lhs);
+  if (s.outer_rows == 1 && is_dot_form(p, target, s.w)) {
     shape_dot(s, target);
   } else {
     choose_tile(s, target);
     choose_k_blocks(s, s.row_tiles == 1 ? kInnerBlockOneTile : kInnerBlock * 4 / byte_size(p.acc));
     const double flops =
-        2.0 * static_cast<double>(s.batches * p.m * s.k_total()) * static_cast<double>(p.n);
+        2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
     choose_parts(s, flops / flops_per_cycle(target, p.acc));
     choose_packing(s, hooked);
     choose_sums(s, hooked);
     choose_blocks(s, target);
   }
   s.work_row = round_up(p.n, s.w);
+  s.prepack = s.pack_b && s.parts == 1 && s.max_groups < s.row_groups;
+  if (s.prepack) {
+    s.packed_bytes = s.batches * s.col_blocks * s.k_blocks * s.b_bytes;
+    s.b_bytes = 0;
+  }
   return s;
 }
 
 ContractionPlan plan_of(const GemmShape& s, const Target& target, std::string_view name) {
   ContractionPlan plan;
-  const double outputs = static_cast<double>(s.batches * s.spec.m) * static_cast<double>(s.spec.n);
+  const double outputs = static_cast<double>(s.batches * s.rows()) * static_cast<double>(s.spec.n);
   auto phase = [&](std::string function, int64_t items, double flops) {
     const double cycles = flops / flops_per_cycle(target, s.spec.acc) /
                           static_cast<double>(std::max<int64_t>(items, 1));
@@ -289,12 +326,14 @@ ContractionPlan plan_of(const GemmShape& s, const Target& target, std::string_vi
     plan.phases.push_back(
         {std::move(function), items, std::min(grain, std::max<int64_t>(items, 1)), flops});
   };
+  if (s.prepack) phase(std::string(name) + ".pack", s.batches * s.col_blocks * s.k_blocks, 0);
   phase(std::string(name), s.batches == 0 ? 0 : s.items(),
         2 * outputs * static_cast<double>(s.k_total()));
+  plan.workspace_bytes = s.spec.workspace_offset + s.packed_bytes;
   plan.scratch_bytes = s.a_bytes + s.b_bytes + s.c_bytes;
   if (s.parts > 1) {
-    phase(std::string(name) + ".sum", s.batches * s.spec.m, outputs * static_cast<double>(s.parts));
-    plan.workspace_bytes = s.parts * s.batches * s.spec.m * s.work_row * byte_size(s.spec.acc);
+    phase(std::string(name) + ".sum", s.batches * s.rows(), outputs * static_cast<double>(s.parts));
+    plan.workspace_bytes += s.parts * s.batches * s.rows() * s.work_row * byte_size(s.spec.acc);
   }
   return plan;
 }

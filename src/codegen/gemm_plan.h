@@ -3,10 +3,10 @@
 // the target alone, so that plan_gemm and emit_gemm agree and results do not depend on threads.
 //
 // Work items are (batch, column block, group of row tiles), the row group fastest; consecutive
-// items of one column block share their packed right side. Row tiles have `mr` rows, the last
-// `short_tiles` of them mr - 1; a column block is `block_panels` panels of nv vectors (the last
-// block may have fewer), the last panel of all may be narrower. K is walked in blocks; the sums of
-// a block are added to those of the blocks before.
+// items of one column block share their packed right side. The m rows of an outer row are cut into
+// tiles of `mr` rows, the last `short_tiles` of them mr - 1; a column block is `block_panels`
+// panels of nv vectors (the last block may have fewer), the last panel of all may be narrower. K is
+// walked in blocks; the sums of a block are added to those of the blocks before.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,20 @@ enum class GemmForm : uint8_t {
 };
 
 struct GemmShape {
-  GemmSpec spec;       // with k merged into at least two dimensions (padded by sizes of 1)
-  size_t k_given = 2;  // how many of k, from the innermost, load hooks are told
+  // With k merged into at least two dimensions (padded by sizes of 1), and the batch dimensions
+  // that are rows moved to `outer`, merged among themselves and with m.
+  GemmSpec spec;
+  std::vector<GemmBatchDim> outer;
+  int64_t outer_rows = 1;          // product of their sizes
+  std::vector<int64_t> row_sizes;  // the row dimensions as given, m last
+  size_t k_given = 2;              // how many of k, from the innermost, load hooks are told
   GemmForm form = GemmForm::kTiles;
   int w = 1;  // lanes
   int64_t batches = 1;
   // Register tiles.
   int mr = 1, nv = 1;
-  int64_t row_tiles = 0, short_tiles = 0;
+  int64_t outer_tiles = 0, short_tiles = 0;  // of m, for each outer row
+  int64_t row_tiles = 0;                     // of all rows
   int64_t panels = 0;  // of nv vectors; the last has last_nv, of which the last has last_lanes
   int last_nv = 1, last_lanes = 0;
   // Column blocks and row groups.
@@ -42,19 +48,23 @@ struct GemmShape {
   bool pack_a = false, pack_b = false;
   bool a_interleaved = false;  // packed a is [k][rows]; otherwise [row][k]
   bool mask_b = false;         // loads of b are masked in the last panel
+  bool prepack = false;        // b is packed once, by a phase of its own, into the workspace
   enum class Sums : uint8_t { kDirect, kOut, kScratch } sums = Sums::kDirect;
   // Byte sizes of the scratch areas, in this order: packed a, packed b, sums.
   int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;
-  int64_t a_group = 1;   // row tiles of a packed at a time
-  int64_t a_tile = 0;    // elements between packed tiles of a
-  int64_t a_row = 0;     // elements between rows of a packed, not interleaved a
-  int64_t b_rows = 0;    // rows of a packed b panel, padding included
-  int64_t c_row = 0;     // elements between rows of sums
-  int64_t work_row = 0;  // elements between rows of a part in the workspace
+  int64_t a_group = 1;       // row tiles of a packed at a time
+  int64_t a_tile = 0;        // elements between packed tiles of a
+  int64_t a_row = 0;         // elements between rows of a packed, not interleaved a
+  int64_t b_rows = 0;        // rows of a packed b panel, padding included
+  int64_t c_row = 0;         // elements between rows of sums
+  int64_t work_row = 0;      // elements between rows of a part in the workspace
+  int64_t packed_bytes = 0;  // of the prepacked b, at the start of the workspace
 
   int64_t k_mid() const { return spec.k[spec.k.size() - 2].size; }
   int64_t k_inner() const { return spec.k.back().size; }
   int64_t k_total() const;
+  int64_t rows() const { return outer_rows * spec.m; }
+  int64_t full_tiles() const { return outer_tiles - short_tiles; }
   int64_t items() const { return parts * batches * col_blocks * row_groups; }
 };
 

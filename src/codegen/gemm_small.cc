@@ -46,7 +46,7 @@ class DotKernel {
     for (int r = 0; r < rows_; ++r) {
       Value* v = e_.load_acc(e_.at(sums_, r * s_.w * bytes_));
       if (s_.parts == 1) {
-        f_.finish(v, e_.i64(r), n0, mask);
+        f_.finish(v, {nullptr, e_.i64(r)}, n0, mask);
       } else {
         Value* row = e_.add(e_.mul(e_.add(e_.mul(part_, s_.batches), batch_), rows_), e_.i64(r));
         e_.store_acc(v, e_.at(f_.work, e_.mul(e_.add(e_.mul(row, s_.work_row), n0), bytes_)));
@@ -107,7 +107,7 @@ class DotKernel {
     for (int c = 0; c < columns_; ++c)
       right.push_back(f_.load_rhs(k, n[static_cast<size_t>(c)], true, mask, s_.w));
     for (int r = 0; r < rows_; ++r) {
-      Value* left = f_.load_lhs(e_.i64(r), k, true, mask, s_.w);
+      Value* left = f_.load_lhs({nullptr, e_.i64(r)}, k, true, mask, s_.w);
       for (int c = 0; c < columns_; ++c) {
         Value*& s = acc[static_cast<size_t>((chain * rows_ + r) * columns_ + c)];
         s = e_.madd(left, right[static_cast<size_t>(c)], s);
@@ -150,14 +150,16 @@ void emit_gemm_tiny(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
     for (int64_t m = 0; m < s.spec.m; ++m) {
       Value* acc = e.zero_acc();
       for (size_t i = 0; i < k.size(); ++i) {
-        Value* x = hooks.lhs ? e.b.CreateVectorSplat(
-                                   static_cast<unsigned>(s.w),
-                                   e.b.CreateExtractElement(
-                                       f.load_lhs(e.i64(m), k[i], true, nullptr, 1), uint64_t{0}))
-                             : e.load_broadcast(s.spec.lhs, f.lhs_at(e.i64(m), k[i]), s.w);
+        Value* x =
+            hooks.lhs
+                ? e.b.CreateVectorSplat(
+                      static_cast<unsigned>(s.w),
+                      e.b.CreateExtractElement(
+                          f.load_lhs({nullptr, e.i64(m)}, k[i], true, nullptr, 1), uint64_t{0}))
+                : e.load_broadcast(s.spec.lhs, f.lhs_at({nullptr, e.i64(m)}, k[i]), s.w);
         acc = e.madd(x, right[i], acc);
       }
-      f.finish(acc, e.i64(m), e.i64(0), mask);
+      f.finish(acc, {nullptr, e.i64(m)}, e.i64(0), mask);
     }
   });
   e.end_function();

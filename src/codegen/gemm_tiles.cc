@@ -13,13 +13,12 @@ class TilesKernel {
         s_(s),
         f_(e, s, hooks),
         bytes_(byte_size(e.acc)),
-        ragged_(s.last_nv != s.nv || s.last_lanes != s.w),
-        full_tiles_(s.row_tiles - s.short_tiles) {}
+        ragged_(s.last_nv != s.nv || s.last_lanes != s.w) {}
 
   void run(const std::string& name) {
     make_tiles();
     if (s_.pack_a) pack_a_function_ = emit_pack_a(e_, s_, f_.hooks, name + ".a");
-    if (s_.pack_b) pack_b_function_ = emit_pack_b(e_, s_, f_.hooks, name + ".b");
+    if (s_.pack_b && !s_.prepack) pack_b_function_ = emit_pack_b(e_, s_, f_.hooks, name + ".b");
     if (finishes()) finish_function_ = make_finish(name + ".end");
     e_.mark_glue(e_.begin_kernel(name));
     f_.enter(e_.arg(0));
@@ -84,7 +83,7 @@ class TilesKernel {
   void make_tiles() {
     const bool has_full = s_.panels > 1 || !ragged_;
     for (int short_rows = 0; short_rows < 2; ++short_rows) {
-      if ((short_rows ? s_.short_tiles : full_tiles_) == 0) continue;
+      if ((short_rows ? s_.short_tiles : s_.full_tiles()) == 0) continue;
       const int rows = s_.mr - short_rows;
       if (has_full) tile_[short_rows][0] = make_tile(rows, false);
       if (ragged_) tile_[short_rows][1] = make_tile(rows, true);
@@ -95,7 +94,7 @@ class TilesKernel {
   Value* items(Value* i) {
     Value* group = e_.rem(i, s_.row_groups);
     Value* rest = e_.div(i, s_.row_groups);
-    Value* block = e_.rem(rest, s_.col_blocks);
+    Value* block = col_block_ = e_.rem(rest, s_.col_blocks);
     rest = e_.div(rest, s_.col_blocks);
     part_ = s_.parts > 1 ? e_.div(rest, s_.batches) : e_.i64(0);
     batch_ = s_.parts > 1 ? e_.rem(rest, s_.batches) : rest;
@@ -129,8 +128,12 @@ class TilesKernel {
       const KBlock k = k_block(e_, s_, kb);
       is_first_ = e_.b.CreateICmpEQ(kb, lo);
       is_last_ = e_.b.CreateICmpEQ(e_.add(kb, e_.i64(1)), hi);
-      if (s_.pack_b)
+      if (s_.prepack) {
+        packed_ = prepacked_at(f_, batch_, col_block_, kb);
+      } else if (s_.pack_b) {
+        packed_ = pack_b_;
         call_pack_b(f_, pack_b_function_, k, column_, full_panels_, has_ragged_, pack_b_);
+      }
       if (s_.a_group == 1) {
         e_.loop(first_tile_, end_tile, [&](Value* t) {
           if (s_.pack_a) call_pack_a(f_, pack_a_function_, k, t, e_.i64(1), pack_a_);
@@ -156,30 +159,32 @@ class TilesKernel {
   bool adds() const { return (s_.parts > 1 ? s_.blocks_per_part : s_.k_blocks) > 1; }
 
   void row_tile(Value* t, const KBlock& k, Value* packed) {
-    Value* is_short = is_short_tile(e_, s_, t);
-    Value* m = tile_row(e_, s_, t);
-    Value* c = sums_at(t, m);
+    const GemmTileRows tile = tile_rows(e_, s_, t);
+    Value* is_short = tile.is_short;
+    Value* c = sums_at(t, tile.first);
     Value* rows = e_.select(is_short, s_.mr - 1, s_.mr);
-    Value* a = s_.pack_a ? packed : f_.lhs_at(m, k.first);
+    Value* a = s_.pack_a ? packed : f_.lhs_at(tile.first, k.first);
     e_.if_else(
         is_short, [&] { panels(tile_[1], k, a, c); }, [&] { panels(tile_[0], k, a, c); });
     if (!finishes()) return;
     e_.if_then(is_last_, [&] {
-      e_.b.CreateCall(finish_function_,
-                      {c, m, column_, rows, full_vectors_, has_tail_, f_.buffers, batch_});
+      e_.b.CreateCall(finish_function_, {c, tile.first.outer, tile.first.m, column_, rows,
+                                         full_vectors_, has_tail_, f_.buffers, batch_});
     });
   }
 
-  Value* sums_at(Value* t, Value* m) {
+  Value* sums_at(Value* t, const GemmRow& first) {
     if (!in_output()) {
       if (s_.k_blocks == 1) return sums_;
       return e_.at(sums_, e_.mul(e_.sub(t, first_tile_), s_.mr * s_.c_row * bytes_));
     }
     if (s_.parts > 1) {
-      Value* row = e_.add(e_.mul(e_.add(e_.mul(part_, s_.batches), batch_), s_.spec.m), m);
-      return e_.at(f_.work, e_.mul(e_.add(e_.mul(row, s_.work_row), column_), bytes_));
+      Value* row =
+          e_.add(e_.mul(e_.add(e_.mul(part_, s_.batches), batch_), s_.rows()), f_.linear(first));
+      return e_.at(e_.at(f_.work, s_.packed_bytes),
+                   e_.mul(e_.add(e_.mul(row, s_.work_row), column_), bytes_));
     }
-    return e_.at(f_.c0, e_.mul(e_.add(e_.mul(m, s_.spec.out_m), column_), bytes_));
+    return f_.out_at(first, column_);
   }
 
   int64_t panel_bytes() const { return s_.b_rows * s_.nv * s_.w * bytes_; }
@@ -188,7 +193,7 @@ class TilesKernel {
     const int64_t width = s_.nv * s_.w;
     const int64_t b_step =
         s_.pack_b ? panel_bytes() : width * s_.spec.rhs_n * byte_size(s_.spec.rhs);
-    Value* b = s_.pack_b ? pack_b_ : f_.rhs_at(k.first, column_);
+    Value* b = s_.pack_b ? packed_ : f_.rhs_at(k.first, column_);
     auto call = [&](llvm::Function* f, Value* skip, bool counted) {
       Value* to = e_.at(c, e_.mul(skip, width * bytes_));
       Values args{a, e_.at(b, e_.mul(skip, b_step)), to};
@@ -218,25 +223,25 @@ class TilesKernel {
     return g;
   }
 
-  // An internal function void(ptr c, i64 m, i64 column, i64 rows, i64 full vectors, i1 tail, ptr
-  // buffers, i64 batch) that applies the epilogue to a row tile of sums and stores it.
+  // An internal function void(ptr c, i64 outer, i64 m, i64 column, i64 rows, i64 full vectors, i1
+  // tail, ptr buffers, i64 batch) that applies the epilogue to a row tile of sums and stores it.
   llvm::Function* make_finish(const std::string& name) {
     llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
-    llvm::Function* f = e_.begin_internal(name, {p, i, i, i, i, e_.b.getInt1Ty(), p, i});
-    f_.enter(e_.arg(6));
-    f_.set_batch(e_.arg(7));
-    Value* column = e_.arg(2);
-    e_.loop_carry(e_.i64(0), e_.arg(3), 1, {e_.arg(0)}, true, [&](Value* r, const Values& line) {
+    llvm::Function* f = e_.begin_internal(name, {p, i, i, i, i, i, e_.b.getInt1Ty(), p, i});
+    f_.enter(e_.arg(7));
+    f_.set_batch(e_.arg(8));
+    Value* column = e_.arg(3);
+    e_.loop_carry(e_.i64(0), e_.arg(4), 1, {e_.arg(0)}, true, [&](Value* r, const Values& line) {
       auto vector = [&](Value* v, Value* mask) {
         Value* lane = e_.mul(v, s_.w);
         Value* sum =
             e_.load_acc(e_.at(line[0], e_.mul(lane, bytes_)), in_output() ? mask : nullptr);
-        f_.finish(sum, e_.add(e_.arg(1), r), e_.add(column, lane), mask);
+        f_.finish(sum, {e_.arg(1), e_.add(e_.arg(2), r)}, e_.add(column, lane), mask);
       };
-      Value* full = e_.arg(4);
+      Value* full = e_.arg(5);
       e_.loop(e_.i64(0), full, [&](Value* v) { vector(v, nullptr); });
       if (s_.last_lanes != s_.w) {
-        e_.if_then(e_.arg(5), [&] { vector(full, e_.mask_const(s_.w, s_.last_lanes)); });
+        e_.if_then(e_.arg(6), [&] { vector(full, e_.mask_const(s_.w, s_.last_lanes)); });
       }
       return Values{e_.at(line[0], sum_row_bytes())};
     });
@@ -249,13 +254,14 @@ class TilesKernel {
   GemmFrame f_;
   const int64_t bytes_;
   const bool ragged_;  // the last panel differs from the others
-  const int64_t full_tiles_;
+
   llvm::Function* tile_[2][2] = {};  // [short rows][last panel]
   llvm::Function *pack_a_function_ = nullptr, *pack_b_function_ = nullptr;
   llvm::Function* finish_function_ = nullptr;
   Value *pack_a_ = nullptr, *pack_b_ = nullptr, *sums_ = nullptr;
   // Of the current item and K block.
   Value *is_first_ = nullptr, *is_last_ = nullptr;
+  Value *col_block_ = nullptr, *packed_ = nullptr;
   Value *part_ = nullptr, *batch_ = nullptr, *first_tile_ = nullptr, *column_ = nullptr;
   Value *full_panels_ = nullptr, *has_ragged_ = nullptr, *full_vectors_ = nullptr,
         *has_tail_ = nullptr;
@@ -273,12 +279,12 @@ void emit_gemm_sum(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
   e.begin_kernel(name);
   GemmFrame f(e, s, hooks);
   f.enter(e.arg(0));
-  const int64_t bytes = byte_size(e.acc), rows = s.batches * s.spec.m;
+  const int64_t bytes = byte_size(e.acc), rows = s.batches * s.rows();
   const int64_t full = s.spec.n / s.w, tail = s.spec.n % s.w;
   e.loop(e.arg(1), e.arg(2), [&](Value* i) {
-    f.set_batch(e.div(i, s.spec.m));
-    Value* m = e.rem(i, s.spec.m);
-    Value* line = e.at(f.work, e.mul(i, s.work_row * bytes));
+    f.set_batch(e.div(i, s.rows()));
+    const Values row = unravel(e, e.rem(i, s.rows()), {s.outer_rows, s.spec.m});
+    Value* line = e.at(e.at(f.work, s.packed_bytes), e.mul(i, s.work_row * bytes));
     auto vector = [&](Value* v, Value* mask) {
       Value* n = e.mul(v, s.w);
       Value* p = e.at(line, e.mul(n, bytes));
@@ -287,7 +293,7 @@ void emit_gemm_sum(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
             return Values{
                 e.plus(acc[0], e.load_acc(e.at(p, e.mul(part, rows * s.work_row * bytes))))};
           });
-      f.finish(sum[0], m, n, mask);
+      f.finish(sum[0], {row[0], row[1]}, n, mask);
     };
     e.loop(e.i64(0), e.i64(full), [&](Value* v) { vector(v, nullptr); });
     if (tail) vector(e.i64(full), e.mask_const(s.w, static_cast<int>(tail)));

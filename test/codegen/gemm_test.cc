@@ -140,7 +140,9 @@ Case random_case(const Sizes& z, Dtype lhs, Dtype rhs, Dtype acc, Dtype out, std
   const auto l = layout(ls, rng, pad, &c.lhs_extent, lhs_last);
   const auto r = layout(rs, rng, pad, &c.rhs_extent, rhs_last);
   const auto o = layout(os, rng, pad, &c.out_extent, between(rng, 0, 5) == 0 ? -1 : nb + 1);
-  for (int i = 0; i < nb; ++i) s.batch.push_back({z.batch[i], l[i], r[i], o[i]});
+  // Sometimes the last batch dimensions share the right side.
+  const int shared = between(rng, 0, 2) == 0 ? static_cast<int>(between(rng, 0, nb - 1)) : nb;
+  for (int i = 0; i < nb; ++i) s.batch.push_back({z.batch[i], l[i], i >= shared ? 0 : r[i], o[i]});
   s.lhs_m = l[nb], s.rhs_n = r[nb], s.out_m = o[nb], s.out_n = o[nb + 1];
   for (int i = 0; i < nk; ++i) s.k.push_back({z.k[i], l[nb + 1 + i], r[nb + 1 + i]});
   return c;
@@ -267,6 +269,7 @@ Sizes random_sizes(std::mt19937& rng) {
   if (kind == 4)
     z = {{}, {between(rng, 1, 5), between(rng, 1, 9), between(rng, 1, 40)}, dim(), dim()};
   if (kind == 5) z = {{}, {between(rng, 5000, 20000)}, between(rng, 1, 20), between(rng, 1, 20)};
+  if (kind == 7) z = {{2, between(rng, 1, 9)}, {dim()}, between(rng, 1, 20), between(rng, 1, 70)};
   if (kind == 6) z = {{}, {pick(rng, {256, 512})}, between(rng, 48, 60), pick(rng, {512, 1024})};
   return z;
 }
