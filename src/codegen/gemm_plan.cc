@@ -164,6 +164,7 @@ void take_outer_rows(GemmShape& s, bool keep) {
 }
 
 void choose_packing(GemmShape& s, GemmHooked hooked) {
+  if (s.k_total() == 0) return;  // an empty sum loads nothing
   const GemmSpec& p = s.spec;
   const GemmContractedDim& inner = p.k.back();
   const int64_t b_stride = std::abs(inner.rhs) * byte_size(p.rhs);
@@ -275,8 +276,9 @@ double flops_per_cycle(const Target& target, Dtype acc) {
 GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hooked) {
   GemmShape s;
   s.spec = spec;
-  s.spec.k = merged_k(spec.k, hooked.lhs || hooked.rhs);
   s.k_given = spec.k.size();
+
+  s.spec.k = merged_k(spec.k, hooked.lhs || hooked.rhs);
   s.w = target.lanes(byte_size(spec.acc));
   for (const GemmBatchDim& d : spec.batch) s.batches *= d.size;
   if (spec.n == 1) s.spec.rhs_n = s.spec.out_n = 1;
