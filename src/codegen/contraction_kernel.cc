@@ -110,10 +110,16 @@ bool contraction_supported(const Contraction& c, const Target& target) {
 Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Target& target) {
   const Contraction& c = *kernel.contraction;
   int workspace = static_cast<int>(kernel.buffers.size());
-  if (c.is_conv) return plan_conv(conv_spec(c, workspace), target, "contraction");
+  ContractionHooks hooks;  // sizes depend on whether there is an epilogue
+  if (c.is_conv) {
+    hooks.epilogue = epilogue_hook(kernel, target, false);
+    return plan_conv(conv_spec(c, workspace), target, "contraction", hooks);
+  }
   GemmSpec spec = gemm_spec(c, workspace);
-  if (wants_swap(spec)) spec = swap_sides(spec);
-  return plan_gemm(spec, target, "contraction");
+  const bool swap = wants_swap(spec);
+  if (swap) spec = swap_sides(spec);
+  hooks.epilogue = epilogue_hook(kernel, target, swap);
+  return plan_gemm(spec, target, "contraction", hooks);
 }
 
 Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel& kernel,

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -16,102 +18,62 @@
 #include <vector>
 
 #include "codegen/contraction.h"
+#include "codegen/jit.h"
 #include "codegen/target.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/IR/Verifier.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/TargetParser/Host.h"
 
 namespace braze::codegen::testing {
 
 using KernelFn = void (*)(char**, int64_t, int64_t, char*);
 
+// The host's own target for the widest level it has, a named one below; the baseline where the host
+// lacks the level.
 inline Target level_target(const std::string& level) {
-  const auto f = llvm::sys::getHostCPUFeatures();
-  Target t;
-  t.triple = llvm::sys::getProcessTriple();
-  t.cpu = llvm::sys::getHostCPUName().str();
-  t.l1_bytes = 32 << 10;
-  t.l2_bytes = 1 << 20;
-  if (level == "avx512" && f.lookup("avx512vl")) {
-    t.avx512 = t.avx2 = t.fma = t.f16c = true;
-    t.vnni = f.lookup("avx512vnni");
-    t.vector_bits = 512;
-  } else if (level == "avx2") {
-    t.avx2 = t.fma = t.f16c = true;
-    t.vector_bits = 256;
-    t.cpu = "x86-64-v3";
-  } else {
-    t.cpu = "x86-64";
-  }
-  return t;
+  const Target& host = host_target();
+  if (level == "avx512" && host.avx512) return host;
+  Result<Target> t = target_named(level == "avx2" && host.avx2 ? "avx2" : "baseline");
+  return t.ok() ? *t : host;
 }
 
-// A compiled plan. The JIT lives as long as it.
+// A compiled plan. The code lives as long as it.
 struct Kernel {
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<Jit> jit;
   ContractionPlan plan;
   std::vector<KernelFn> functions;
-  double compile_ms = 0;
+  double compile_ms = 0;  // code generation alone
   std::string error;
 };
 
 using EmitFn = std::function<Result<ContractionPlan>(llvm::Module&)>;
 
-inline Kernel compile_kernel(const Target& target, const EmitFn& emit, std::string* ir = nullptr) {
-  static const bool once = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    return true;
-  }();
-  (void)once;
+inline Result<Kernel> try_compile(const Target& target, const EmitFn& emit) {
   Kernel k;
-  llvm::orc::JITTargetMachineBuilder builder{llvm::Triple(target.triple)};
-  builder.setCPU(target.cpu);
-  if (target.avx512) {
-    for (const auto& f : llvm::sys::getHostCPUFeatures())
-      builder.getFeatures().AddFeature(f.first(), f.second);
-  }
-  builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
-  auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(builder).create();
-  if (!jit) {
-    k.error = llvm::toString(jit.takeError());
-    return k;
-  }
-  k.jit = std::move(*jit);
-  auto context = std::make_unique<llvm::LLVMContext>();
-  auto module = std::make_unique<llvm::Module>("test", *context);
-  module->setDataLayout(k.jit->getDataLayout());
-  module->setTargetTriple(target.triple);
+  llvm::LLVMContext context;
+  auto module = make_module(context, "test", target);
   const auto t0 = std::chrono::steady_clock::now();
-  auto plan = emit(*module);
-  if (!plan.ok()) {
-    k.error = std::string(plan.status().message());
-    return k;
+  ASSIGN(k.plan, emit(*module));
+  for (llvm::Function& f : *module) {
+    if (!f.isDeclaration()) set_function_attributes(f, target);
   }
-  k.plan = *plan;
-  if (ir) {
-    llvm::raw_string_ostream out(*ir);
-    module->print(out, nullptr);
-  }
-  llvm::raw_string_ostream verify(k.error);
-  if (llvm::verifyModule(*module, &verify)) return k;
-  llvm::cantFail(
-      k.jit->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
-  for (const ContractionPhase& p : k.plan.phases) {
-    auto symbol = k.jit->lookup(p.function);
-    if (!symbol) {
-      k.error = llvm::toString(symbol.takeError());
-      return k;
-    }
-    k.functions.push_back(symbol->toPtr<KernelFn>());
-  }
+  ASSIGN(std::string object, compile(*module, target));
   k.compile_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - t0).count();
+  ASSIGN(k.jit, Jit::create(target));
+  TRY(k.jit->add_object(std::move(object)));
+  for (const ContractionPhase& p : k.plan.phases) {
+    ASSIGN(void* f, k.jit->lookup(p.function));
+    k.functions.push_back(reinterpret_cast<KernelFn>(f));
+  }
   return k;
+}
+
+inline Kernel compile_kernel(const Target& target, const EmitFn& emit) {
+  Result<Kernel> k = try_compile(target, emit);
+  if (k.ok()) return std::move(k).value();
+  Kernel bad;
+  bad.error = std::string(k.status().message());
+  return bad;
 }
 
 // Memory whose end touches an inaccessible page: a read or write past it faults.

@@ -214,7 +214,7 @@ const char* const kLevels[] = {"avx512", "avx2", "baseline"};
 
 TEST(Conv, Random) {
   std::mt19937 rng(11);
-  for (int i = 0; i < 240 && !::testing::Test::HasFatalFailure(); ++i) {
+  for (int i = 0; i < 160 && !::testing::Test::HasFatalFailure(); ++i) {
     ConvSpec s;
     const int64_t dims = between(rng, 0, 3);
     for (int64_t d = 0; d < dims; ++d)
@@ -232,7 +232,7 @@ TEST(Conv, Random) {
 
 TEST(Conv, Depthwise) {
   std::mt19937 rng(12);
-  for (int i = 0; i < 120 && !::testing::Test::HasFatalFailure(); ++i) {
+  for (int i = 0; i < 80 && !::testing::Test::HasFatalFailure(); ++i) {
     ConvSpec s;
     const int64_t dims = between(rng, 1, 2);
     for (int64_t d = 0; d < dims; ++d) s.spatial.push_back(random_spatial(rng, 30));

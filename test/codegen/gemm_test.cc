@@ -278,7 +278,7 @@ const char* const kLevels[] = {"avx512", "avx2", "baseline"};
 
 TEST(Gemm, RandomF32) {
   std::mt19937 rng(1);
-  for (int i = 0; i < 300 && !::testing::Test::HasFatalFailure(); ++i) {
+  for (int i = 0; i < 200 && !::testing::Test::HasFatalFailure(); ++i) {
     const Target target = testing::level_target(kLevels[i % 5 < 3 ? 0 : i % 5 - 2]);
     check(random_case(random_sizes(rng), Dtype::kF32, Dtype::kF32, Dtype::kF32, Dtype::kF32, rng),
           target, i % 2, rng);
@@ -294,7 +294,7 @@ TEST(Gemm, RandomOtherTypes) {
       {D::kS8, D::kS8, D::kS32, D::kS32},     {D::kU8, D::kS8, D::kS32, D::kS32},
       {D::kS16, D::kS16, D::kS32, D::kS32},   {D::kS32, D::kS32, D::kS32, D::kS32},
       {D::kBF16, D::kF32, D::kF32, D::kF32}};
-  for (int i = 0; i < 270 && !::testing::Test::HasFatalFailure(); ++i) {
+  for (int i = 0; i < 180 && !::testing::Test::HasFatalFailure(); ++i) {
     const auto& t = types[i % 9];
     Target target = testing::level_target(kLevels[i % 5 < 3 ? 0 : i % 5 - 2]);
     const Case c = random_case(random_sizes(rng), t[0], t[1], t[2], t[3], rng);
