@@ -107,11 +107,16 @@ int64_t element_count(const Type& t) {
 size_t element_bytes(const Type& e) {
   switch (e.kind) {
     case TypeKind::kInteger:
-    case TypeKind::kFloat: return (e.bits + 7) / 8;
-    case TypeKind::kIndex: return 8;
-    case TypeKind::kComplex: return e.element ? 2 * element_bytes(*e.element) : 0;
-    case TypeKind::kQuantized: return element_bytes(*e.element);
-    default: return 0;
+    case TypeKind::kFloat:
+      return (e.bits + 7) / 8;
+    case TypeKind::kIndex:
+      return 8;
+    case TypeKind::kComplex:
+      return e.element ? 2 * element_bytes(*e.element) : 0;
+    case TypeKind::kQuantized:
+      return element_bytes(*e.element);
+    default:
+      return 0;
   }
 }
 
@@ -166,7 +171,8 @@ std::string to_string(const Loc* loc) {
   std::string names;
   for (int depth = 0; loc && depth < 64; ++depth) {
     switch (loc->kind) {
-      case LocKind::kUnknown: return names;
+      case LocKind::kUnknown:
+        return names;
       case LocKind::kFile: {
         std::string at = str_cat(loc->text, ":", loc->line, ":", loc->column);
         return names.empty() ? at : str_cat(names, " at ", at);
@@ -174,7 +180,8 @@ std::string to_string(const Loc* loc) {
       case LocKind::kName:
         names = names.empty() ? std::string(loc->text) : str_cat(names, "/", loc->text);
         [[fallthrough]];
-      default: loc = loc->children.empty() ? nullptr : loc->children[0];
+      default:
+        loc = loc->children.empty() ? nullptr : loc->children[0];
     }
   }
   return names;

@@ -24,11 +24,12 @@
 //   anything else (#foo.bar<..>)  kOpaque{name "foo.bar", text between the angle brackets}
 // Elements are row-major, little-endian, one per (bits+7)/8 bytes; i1 one byte 0/1; i2, i4, f4, f6
 // one byte in the low bits (signed ones sign-extended); complex is re, im. If all elements (two or
-// more) are equal, it is a splat, which holds one element. Dimension lists (`broadcast_dimensions`, `window_strides`, ...) are kDenseArray of i64
-// even if the input wrote `dense<..> : tensor<Nxi64>`; 2-D ones (`padding`, `replica_groups`,
-// `source_target_pairs`) are kElements. `channel_id` of VHLO comes as `channel_handle`, and
-// attributes which VHLO writes for an absent StableHLO attribute are dropped. Dropped as well, because
-// they say nothing: compare_type NOTYPE, result_accuracy of mode DEFAULT, precision_config of DEFAULT.
+// more) are equal, it is a splat, which holds one element. The bytes may be unaligned. Lists such as
+// `broadcast_dimensions`, `window_strides` are kDenseArray of i64 even if the input wrote `dense<..>`;
+// 2-D ones (`padding`, `replica_groups`, `source_target_pairs`) are kElements. `channel_id` of VHLO
+// comes as `channel_handle`, and attributes which VHLO writes for an absent StableHLO attribute are
+// dropped. Dropped as well, because they say nothing: compare_type NOTYPE, result_accuracy of mode
+// DEFAULT, precision_config of DEFAULT.
 //
 // Structs (field: kind; i = kInt i64, d = kDenseArray i64):
 //   stablehlo.dot            lhs/rhs_batching_dimensions, lhs/rhs_contracting_dimensions: d

@@ -18,23 +18,23 @@ struct EnumSpec {
 };
 
 enum class FieldKind : uint8_t {
-  kDims,      // [1, 2]                 list of signed varints
-  kInt,       // 1                      signed varint
-  kDouble,    // 1.0                    f64 as APFloat
-  kBool,      // true                   one byte
-  kType,      // f32                    type index
-  kString,    // "x" or x               string index
-  kAttr,      // any attribute          attribute index
-  kList,      // [#a, #b]               list of attribute indices
-  kCount,     // 1, or absent           flagged varint
+  kDims,    // [1, 2]                 list of signed varints
+  kInt,     // 1                      signed varint
+  kDouble,  // 1.0                    f64 as APFloat
+  kBool,    // true                   one byte
+  kType,    // f32                    type index
+  kString,  // "x" or x               string index
+  kAttr,    // any attribute          attribute index
+  kList,    // [#a, #b]               list of attribute indices
+  kCount,   // 1, or absent           flagged varint
 };
 struct FieldSpec {
   std::string_view name;
   FieldKind kind;
-  bool optional = false;   // encoded with a flag; absent from the canonical form if not given
+  bool optional = false;  // encoded with a flag; absent from the canonical form if not given
 };
 struct StructSpec {
-  std::string_view name;   // "stablehlo.gather"
+  std::string_view name;  // "stablehlo.gather"
   int stablehlo_code, vhlo_code;
   std::span<const FieldSpec> fields;
 };

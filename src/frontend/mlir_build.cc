@@ -126,7 +126,8 @@ const Attr* Builder::float_bits_attr(uint64_t bits, const Type* type) {
 const Attr* Builder::dims(std::span<const int64_t> values) {
   char* p = arena_->bytes(values.size() * 8);
   if (!values.empty()) std::memcpy(p, values.data(), values.size() * 8);
-  return make({.kind = AttrKind::kDenseArray, .type = integer(64), .bytes = {p, values.size() * 8}});
+  return make(
+      {.kind = AttrKind::kDenseArray, .type = integer(64), .bytes = {p, values.size() * 8}});
 }
 
 const Attr* Builder::bools(std::span<const int64_t> values) {

@@ -15,7 +15,7 @@
 
 namespace braze::mlir {
 
-inline constexpr int kMaxDepth = 512;   // nesting of types, attributes, locations and regions
+inline constexpr int kMaxDepth = 512;  // nesting of types, attributes, locations and regions
 // Largest weight of a type or an attribute: sharing lets few bytes stand for very many nodes, and
 // what walks a node visits each of them.
 inline constexpr uint32_t kMaxWeight = 1 << 20;
@@ -33,7 +33,7 @@ class Builder {
   Arena& arena() { return *arena_; }
 
   const Type* integer(uint32_t bits, Sign sign = Sign::kSignless);
-  const Type* floating(std::string_view name);   // null if unknown
+  const Type* floating(std::string_view name);  // null if unknown
   const Type* type(TypeKind kind) { return make_type({.kind = kind}); }
   const Type* complex(const Type* element) {
     return make_type({.kind = TypeKind::kComplex, .element = element});
@@ -59,14 +59,16 @@ class Builder {
   const Attr* array(const std::vector<const Attr*>& items) {
     return make({.kind = AttrKind::kArray, .items = arena_->copy(items)});
   }
-  const Attr* dims(std::span<const int64_t> values);                  // array<i64: ...>
-  const Attr* bools(std::span<const int64_t> values);                 // array<i1: ...>
-  const Attr* segments(std::initializer_list<int64_t> sizes);         // array<i32: ...>
+  const Attr* dims(std::span<const int64_t> values);           // array<i64: ...>
+  const Attr* bools(std::span<const int64_t> values);          // array<i1: ...>
+  const Attr* segments(std::initializer_list<int64_t> sizes);  // array<i32: ...>
   const Attr* enum_case(std::string_view name, std::string_view text) {
     return make({.kind = AttrKind::kEnum, .name = name, .text = text});
   }
   // Sort their fields; a duplicate name returns null.
-  const Attr* dict(std::vector<NamedAttr> fields) { return with_fields(AttrKind::kDict, "", fields); }
+  const Attr* dict(std::vector<NamedAttr> fields) {
+    return with_fields(AttrKind::kDict, "", fields);
+  }
   const Attr* structure(std::string_view name, std::vector<NamedAttr> fields) {
     return with_fields(AttrKind::kStruct, name, fields);
   }

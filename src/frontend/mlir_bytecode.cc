@@ -9,8 +9,16 @@ namespace braze::mlir {
 namespace {
 
 enum Section {
-  kString, kDialect, kAttrType, kAttrTypeOffset, kIr, kResource, kResourceOffset,
-  kDialectVersions, kProperties, kNumSections
+  kString,
+  kDialect,
+  kAttrType,
+  kAttrTypeOffset,
+  kIr,
+  kResource,
+  kResourceOffset,
+  kDialectVersions,
+  kProperties,
+  kNumSections
 };
 constexpr uint64_t kNewestVersion = 6;
 
@@ -213,7 +221,7 @@ bool BytecodeReader::resources(std::string_view offsets, std::string_view data) 
     for (uint64_t k = 0; k < n && c.ok; ++k) {
       c.varint();  // key
       std::string_view entry = payload.bytes(c.varint());
-      c.byte();    // kind
+      c.byte();  // kind
       if (g >= external) resources_.push_back(entry);
     }
   }

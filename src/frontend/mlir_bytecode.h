@@ -2,9 +2,9 @@
 // The MLIR bytecode reader, container versions 0 to 6.
 //
 // Interface: read_mlir_bytecode (mlir_read.h); this header is for the mlir_bytecode*.cc files only.
-// Invariants: every read is checked against its section; a count is trusted only as far as bytes for
-// it remain; attributes and types are decoded on demand, once, to a bounded depth. The first error
-// wins; functions return null or false after an error.
+// Invariants: every read is checked against its section; a count is trusted only as far as bytes
+// for it remain; attributes and types are decoded on demand, once, to a bounded depth. The first
+// error wins; functions return null or false after an error.
 #pragma once
 
 #include <string_view>
@@ -27,10 +27,10 @@ struct Cursor {
   uint8_t byte();
   uint64_t varint();
   int64_t signed_varint();
-  uint64_t flagged(bool* flag);            // value << 1 | flag
+  uint64_t flagged(bool* flag);  // value << 1 | flag
   std::string_view bytes(uint64_t n);
   std::string_view blob() { return bytes(varint()); }
-  uint64_t count();                        // a number of items of at least one byte each
+  uint64_t count();  // a number of items of at least one byte each
 };
 
 class BytecodeReader {
@@ -49,14 +49,14 @@ class BytecodeReader {
   };
   struct Entry {  // an attribute or a type
     uint64_t dialect = 0;
-    bool custom = false;   // dialect encoding; otherwise text
-    bool open = false;     // being decoded: a second visit is a cycle
+    bool custom = false;  // dialect encoding; otherwise text
+    bool open = false;    // being decoded: a second visit is a cycle
     std::string_view data;
     const Attr* attr = nullptr;
     const Type* type = nullptr;
     const Loc* loc = nullptr;
   };
-  struct Scope {           // the values of an isolated op
+  struct Scope {  // the values of an isolated op
     std::vector<ValueId> values;
   };
 

@@ -9,9 +9,29 @@ namespace braze::mlir {
 namespace {
 
 enum BuiltinAttr : uint64_t {
-  kArray = 0, kDictionary, kString, kStringType, kFlatSymbol, kSymbol, kType, kUnit, kInteger,
-  kFloat, kCallSite, kFileLineCol, kFused, kFusedMeta, kNameLoc, kUnknownLoc, kDenseResource,
-  kDenseArray, kDense, kDenseString, kSparse, kDistinct, kFileRange
+  kArray = 0,
+  kDictionary,
+  kString,
+  kStringType,
+  kFlatSymbol,
+  kSymbol,
+  kType,
+  kUnit,
+  kInteger,
+  kFloat,
+  kCallSite,
+  kFileLineCol,
+  kFused,
+  kFusedMeta,
+  kNameLoc,
+  kUnknownLoc,
+  kDenseResource,
+  kDenseArray,
+  kDense,
+  kDenseString,
+  kSparse,
+  kDistinct,
+  kFileRange
 };
 
 Cursor over(std::string_view s) { return {s.data(), s.data() + s.size()}; }
@@ -138,18 +158,21 @@ const Attr* BytecodeReader::builtin_attr(Cursor* c) {
   if (is_location(code)) return b_.make({.kind = AttrKind::kOpaque, .name = "loc"});
   std::string_view s;
   switch (code) {
-    case kArray: return attr_list(c);
-    case kDictionary: return dict(c);
-    case kString: return string(c, &s) ? b_.string(s) : nullptr;
+    case kArray:
+      return attr_list(c);
+    case kDictionary:
+      return dict(c);
+    case kString:
+      return string(c, &s) ? b_.string(s) : nullptr;
     case kStringType: {
       if (!string(c, &s)) return nullptr;
       const Type* t = type(c);
       if (!t) return nullptr;
-      return b_.make({.kind = AttrKind::kString,
-                      .type = t->kind == TypeKind::kNone ? nullptr : t,
-                      .text = s});
+      return b_.make(
+          {.kind = AttrKind::kString, .type = t->kind == TypeKind::kNone ? nullptr : t, .text = s});
     }
-    case kFlatSymbol: return string_attr(c, &s) ? b_.symbol(s) : nullptr;
+    case kFlatSymbol:
+      return string_attr(c, &s) ? b_.symbol(s) : nullptr;
     case kSymbol: {
       if (!string_attr(c, &s)) return nullptr;
       const Attr* nested = attr_list(c);
@@ -160,10 +183,13 @@ const Attr* BytecodeReader::builtin_attr(Cursor* c) {
       const Type* t = type(c);
       return t ? b_.type_attr(t) : nullptr;
     }
-    case kUnit: return b_.unit();
+    case kUnit:
+      return b_.unit();
     case kInteger:
-    case kFloat: return number(c, code == kFloat);
-    default: return builtin_data_attr(code, c);
+    case kFloat:
+      return number(c, code == kFloat);
+    default:
+      return builtin_data_attr(code, c);
   }
 }
 
@@ -193,8 +219,8 @@ const Attr* BytecodeReader::builtin_data_attr(uint64_t code, Cursor* c) {
       if (!string(c, &s)) return nullptr;
       items.push_back(b_.string(s));
     }
-    return b_.make({.kind = AttrKind::kElements, .splat = splat, .type = t,
-                    .items = b_.arena().copy(items)});
+    return b_.make(
+        {.kind = AttrKind::kElements, .splat = splat, .type = t, .items = b_.arena().copy(items)});
   }
   if (code == kDistinct) return b_.make({.kind = AttrKind::kOpaque, .name = "distinct"});
   return fail(str_cat("builtin attribute code ", code, " is not supported")), nullptr;
@@ -230,7 +256,8 @@ const Attr* BytecodeReader::stablehlo_attr(Cursor* c) {
   return fail(str_cat("StableHLO attribute code ", code, " is unknown")), nullptr;
 }
 
-const Attr* BytecodeReader::struct_attr(const StructSpec& spec, Cursor* c, std::string_view dialect) {
+const Attr* BytecodeReader::struct_attr(const StructSpec& spec, Cursor* c,
+                                        std::string_view dialect) {
   std::vector<NamedAttr> fields;
   for (const FieldSpec& f : spec.fields) {
     bool absent = false;
@@ -255,7 +282,8 @@ const Attr* BytecodeReader::struct_field(const FieldSpec& f, Cursor* c, std::str
       std::vector<int64_t> v;
       return dims(c, &v) ? b_.dims(v) : nullptr;
     }
-    case FieldKind::kInt: return b_.i64(c->signed_varint());
+    case FieldKind::kInt:
+      return b_.i64(c->signed_varint());
     case FieldKind::kCount: {
       bool present;
       uint64_t v = c->flagged(&present);
@@ -265,7 +293,8 @@ const Attr* BytecodeReader::struct_field(const FieldSpec& f, Cursor* c, std::str
       uint64_t bits = 0;
       return integer(c, 64, &bits) ? b_.float_bits_attr(bits, b_.floating("f64")) : nullptr;
     }
-    case FieldKind::kBool: return b_.boolean(c->byte() != 0);
+    case FieldKind::kBool:
+      return b_.boolean(c->byte() != 0);
     case FieldKind::kType: {
       const Type* t = type(c);
       return t ? b_.type_attr(t) : nullptr;
@@ -273,8 +302,10 @@ const Attr* BytecodeReader::struct_field(const FieldSpec& f, Cursor* c, std::str
     case FieldKind::kString:
       if (vhlo) return string_attr(c, &s) ? b_.string(s) : nullptr;
       return string(c, &s) ? b_.string(s) : nullptr;
-    case FieldKind::kList: return vhlo ? attr(c) : attr_list(c);
-    case FieldKind::kAttr: break;
+    case FieldKind::kList:
+      return vhlo ? attr(c) : attr_list(c);
+    case FieldKind::kAttr:
+      break;
   }
   if (f.optional) {
     if (dialect == "sdy" || (vhlo && f.name == "device_ids")) {
@@ -295,17 +326,22 @@ const Attr* BytecodeReader::vhlo_attr(Cursor* c) {
   if (const StructSpec* s = struct_by_code(code, true)) return struct_attr(*s, c, "vhlo");
   std::string_view s;
   switch (code) {
-    case 1: return attr_list(c);
-    case 2: return b_.boolean(c->varint() != 0);
+    case 1:
+      return attr_list(c);
+    case 2:
+      return b_.boolean(c->varint() != 0);
     case 5: {
       uint64_t v = c->varint();
       if (v > 4) return fail(str_cat("custom call API version ", v, " is unknown")), nullptr;
       return b_.i32(static_cast<int64_t>(v));
     }
-    case 6: return dict(c);
+    case 6:
+      return dict(c);
     case 8:
-    case 9: return number(c, code == 8);
-    case 14: return string(c, &s) ? b_.string(s) : nullptr;
+    case 9:
+      return number(c, code == 8);
+    case 14:
+      return string(c, &s) ? b_.string(s) : nullptr;
     case 15: {
       const Type* t = type(c);
       if (!t) return nullptr;
@@ -317,7 +353,8 @@ const Attr* BytecodeReader::vhlo_attr(Cursor* c) {
       const Type* t = type(c);
       return t ? b_.type_attr(t) : nullptr;
     }
-    default: return fail(str_cat("VHLO attribute code ", code, " is unknown")), nullptr;
+    default:
+      return fail(str_cat("VHLO attribute code ", code, " is unknown")), nullptr;
   }
 }
 
@@ -381,7 +418,8 @@ bool BytecodeReader::decode_location(Cursor* c, Loc* out) {
       }
       break;
     }
-    default: break;  // unknown
+    default:
+      break;  // unknown
   }
   out->children = b_.arena().copy(parts);
   return c->ok;

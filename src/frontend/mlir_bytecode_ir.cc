@@ -7,8 +7,13 @@ namespace braze::mlir {
 namespace {
 
 enum OpMask : uint8_t {
-  kHasAttrs = 1, kHasResults = 2, kHasOperands = 4, kHasSuccessors = 8, kHasRegions = 16,
-  kHasUseLists = 32, kHasProperties = 64
+  kHasAttrs = 1,
+  kHasResults = 2,
+  kHasOperands = 4,
+  kHasSuccessors = 8,
+  kHasRegions = 16,
+  kHasUseLists = 32,
+  kHasProperties = 64
 };
 constexpr ValueId kUndefined = UINT32_MAX;
 

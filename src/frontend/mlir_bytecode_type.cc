@@ -72,10 +72,8 @@ const Type* BytecodeReader::shaped(Cursor* c, TypeKind kind, const Attr* encodin
   const Type* element = type(c);
   if (!element) return nullptr;
   if (kind == TypeKind::kTensor) return b_.tensor(shape, element, encoding);
-  return b_.make_type({.kind = kind,
-                       .dims = b_.arena().copy(shape),
-                       .element = element,
-                       .encoding = encoding});
+  return b_.make_type(
+      {.kind = kind, .dims = b_.arena().copy(shape), .element = element, .encoding = encoding});
 }
 
 const Type* BytecodeReader::builtin_type(Cursor* c) {
@@ -88,20 +86,30 @@ const Type* BytecodeReader::builtin_type(Cursor* c) {
       if ((v >> 2) == 0 || (v >> 2) > 4096 || (v & 3) == 3) return nullptr;
       return b_.integer(static_cast<uint32_t>(v >> 2), static_cast<Sign>(v & 3));
     }
-    case 1: return b_.type(TypeKind::kIndex);
+    case 1:
+      return b_.type(TypeKind::kIndex);
     case 2:
       if (!types(c, &in) || !types(c, &out)) return nullptr;
       return b_.make_type({.kind = TypeKind::kFunction,
                            .inputs = b_.arena().copy(in),
                            .results = b_.arena().copy(out)});
-    case 3: case 4: case 5: case 6: case 7: case 8: return b_.floating(kFloats[code - 3]);
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+      return b_.floating(kFloats[code - 3]);
     case 9: {
       const Type* e = type(c);
       return e ? b_.complex(e) : nullptr;
     }
-    case 10: return shaped(c, TypeKind::kMemRef, nullptr);
-    case 12: return b_.type(TypeKind::kNone);
-    case 13: return shaped(c, TypeKind::kTensor, nullptr);
+    case 10:
+      return shaped(c, TypeKind::kMemRef, nullptr);
+    case 12:
+      return b_.type(TypeKind::kNone);
+    case 13:
+      return shaped(c, TypeKind::kTensor, nullptr);
     case 14: {
       const Attr* encoding = attr(c);
       return encoding ? shaped(c, TypeKind::kTensor, encoding) : nullptr;
@@ -113,8 +121,10 @@ const Type* BytecodeReader::builtin_type(Cursor* c) {
       const Type* e = type(c);
       return e ? b_.make_type({.kind = TypeKind::kTensor, .ranked = false, .element = e}) : nullptr;
     }
-    case 19: return shaped(c, TypeKind::kVector, nullptr);
-    default: return fail(str_cat("builtin type code ", code, " is not supported")), nullptr;
+    case 19:
+      return shaped(c, TypeKind::kVector, nullptr);
+    default:
+      return fail(str_cat("builtin type code ", code, " is not supported")), nullptr;
   }
 }
 
@@ -129,16 +139,35 @@ const Type* BytecodeReader::vhlo_type(Cursor* c) {
     uint8_t code;
     Leaf leaf;
   } kLeaves[] = {
-      {0, {"", 1, kSigned}},     {2, {"bf16"}},           {3, {"f16"}},
-      {4, {"f32"}},              {5, {"f64"}},            {6, {"f8E4M3FN"}},
-      {7, {"f8E5M2"}},           {10, {"", 4, kSigned}},  {11, {"", 8, kSigned}},
-      {12, {"", 16, kSigned}},   {13, {"", 32, kSigned}}, {14, {"", 64, kSigned}},
-      {15, {"", 4, kUnsigned}},  {16, {"", 8, kUnsigned}},  {17, {"", 16, kUnsigned}},
-      {18, {"", 32, kUnsigned}}, {19, {"", 64, kUnsigned}}, {27, {"f8E4M3FNUZ"}},
-      {28, {"f8E5M2FNUZ"}},      {29, {"f8E4M3B11FNUZ"}}, {31, {"", 2, kSigned}},
-      {32, {"", 2, kUnsigned}},  {34, {"tf32"}},          {35, {"f8E4M3"}},
-      {36, {"f8E3M4"}},          {37, {"f4E2M1FN"}},      {38, {"f6E2M3FN"}},
-      {39, {"f6E3M2FN"}},        {40, {"f8E8M0FNU"}},
+      {0, {"", 1, kSigned}},
+      {2, {"bf16"}},
+      {3, {"f16"}},
+      {4, {"f32"}},
+      {5, {"f64"}},
+      {6, {"f8E4M3FN"}},
+      {7, {"f8E5M2"}},
+      {10, {"", 4, kSigned}},
+      {11, {"", 8, kSigned}},
+      {12, {"", 16, kSigned}},
+      {13, {"", 32, kSigned}},
+      {14, {"", 64, kSigned}},
+      {15, {"", 4, kUnsigned}},
+      {16, {"", 8, kUnsigned}},
+      {17, {"", 16, kUnsigned}},
+      {18, {"", 32, kUnsigned}},
+      {19, {"", 64, kUnsigned}},
+      {27, {"f8E4M3FNUZ"}},
+      {28, {"f8E5M2FNUZ"}},
+      {29, {"f8E4M3B11FNUZ"}},
+      {31, {"", 2, kSigned}},
+      {32, {"", 2, kUnsigned}},
+      {34, {"tf32"}},
+      {35, {"f8E4M3"}},
+      {36, {"f8E3M4"}},
+      {37, {"f4E2M1FN"}},
+      {38, {"f6E2M3FN"}},
+      {39, {"f6E3M2FN"}},
+      {40, {"f8E8M0FNU"}},
   };
   uint64_t code = c->varint();
   for (const auto& row : kLeaves) {
@@ -161,28 +190,37 @@ const Type* BytecodeReader::vhlo_composite_type(uint64_t code, Cursor* c) {
       return b_.make_type({.kind = TypeKind::kFunction,
                            .inputs = b_.arena().copy(in),
                            .results = b_.arena().copy(out)});
-    case 9: return b_.type(TypeKind::kIndex);
-    case 20: return shaped(c, TypeKind::kTensor, nullptr);
+    case 9:
+      return b_.type(TypeKind::kIndex);
+    case 20:
+      return shaped(c, TypeKind::kTensor, nullptr);
     case 21: {
       const Attr* encoding = attr(c);
       return encoding ? shaped(c, TypeKind::kTensor, encoding) : nullptr;
     }
-    case 22: return b_.type(TypeKind::kToken);
+    case 22:
+      return b_.type(TypeKind::kToken);
     case 23:
     case 42:
       if (!types(c, &in)) return nullptr;
       return b_.make_type({.kind = code == 23 ? TypeKind::kTuple : TypeKind::kFuture,
                            .inputs = b_.arena().copy(in)});
-    case 24: return quantized(c, false);
-    case 30: return quantized(c, true);
+    case 24:
+      return quantized(c, false);
+    case 30:
+      return quantized(c, true);
     case 25: {
       const Type* e = type(c);
       return e ? b_.make_type({.kind = TypeKind::kTensor, .ranked = false, .element = e}) : nullptr;
     }
-    case 26: return b_.make_type({.kind = TypeKind::kDialect, .name = "shape.witness"});
-    case 33: return b_.type(TypeKind::kNone);
-    case 41: return shaped(c, TypeKind::kMemRef, nullptr);
-    default: return fail(str_cat("VHLO type code ", code, " is unknown")), nullptr;
+    case 26:
+      return b_.make_type({.kind = TypeKind::kDialect, .name = "shape.witness"});
+    case 33:
+      return b_.type(TypeKind::kNone);
+    case 41:
+      return shaped(c, TypeKind::kMemRef, nullptr);
+    default:
+      return fail(str_cat("VHLO type code ", code, " is unknown")), nullptr;
   }
 }
 

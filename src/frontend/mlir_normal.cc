@@ -16,30 +16,63 @@ bool among(const std::string_view (&list)[N], std::string_view s) {
 }
 
 // Attributes that StableHLO holds as array<i64> or array<i1>.
-constexpr std::string_view kDimensionLists[] = {
-    "base_dilations", "broadcast_dimensions", "broadcast_sizes", "dimensions",
-    "edge_padding_high", "edge_padding_low", "fft_length", "interior_padding",
-    "known_expanding_dimensions", "known_nonexpanding_dimensions", "lhs_dilation", "limit_indices",
-    "permutation", "rhs_dilation", "slice_sizes", "start_indices", "strides", "window_dilations",
-    "window_dimensions", "window_reversal", "window_strides"};
+constexpr std::string_view kDimensionLists[] = {"base_dilations",
+                                                "broadcast_dimensions",
+                                                "broadcast_sizes",
+                                                "dimensions",
+                                                "edge_padding_high",
+                                                "edge_padding_low",
+                                                "fft_length",
+                                                "interior_padding",
+                                                "known_expanding_dimensions",
+                                                "known_nonexpanding_dimensions",
+                                                "lhs_dilation",
+                                                "limit_indices",
+                                                "permutation",
+                                                "rhs_dilation",
+                                                "slice_sizes",
+                                                "start_indices",
+                                                "strides",
+                                                "window_dilations",
+                                                "window_dimensions",
+                                                "window_reversal",
+                                                "window_strides"};
 
 constexpr int64_t kMaxListSize = 4096;  // a splat may state any size
 
 // VHLO writes these as an empty array, string, dictionary or list if StableHLO lacks them.
-constexpr std::string_view kOptional[] = {
-    "arg_attrs", "backend_config", "called_computations", "composite_attributes", "infeed_config",
-    "known_expanding_dimensions", "known_nonexpanding_dimensions", "layout", "operand_layouts",
-    "outfeed_config", "output_operand_aliases", "precision_config", "res_attrs", "result_layouts",
-    "result_tilings", "source_target_pairs", "sym_visibility"};
+constexpr std::string_view kOptional[] = {"arg_attrs",
+                                          "backend_config",
+                                          "called_computations",
+                                          "composite_attributes",
+                                          "infeed_config",
+                                          "known_expanding_dimensions",
+                                          "known_nonexpanding_dimensions",
+                                          "layout",
+                                          "operand_layouts",
+                                          "outfeed_config",
+                                          "output_operand_aliases",
+                                          "precision_config",
+                                          "res_attrs",
+                                          "result_layouts",
+                                          "result_tilings",
+                                          "source_target_pairs",
+                                          "sym_visibility"};
 
 bool is_empty(const Attr& a) {
   switch (a.kind) {
-    case AttrKind::kArray: return a.items.empty();
-    case AttrKind::kDict: return a.fields.empty();
-    case AttrKind::kString: return a.text.empty();
-    case AttrKind::kDenseArray: return a.bytes.empty();
-    case AttrKind::kElements: return a.type && element_count(*a.type) == 0;
-    default: return false;
+    case AttrKind::kArray:
+      return a.items.empty();
+    case AttrKind::kDict:
+      return a.fields.empty();
+    case AttrKind::kString:
+      return a.text.empty();
+    case AttrKind::kDenseArray:
+      return a.bytes.empty();
+    case AttrKind::kElements:
+      return a.type && element_count(*a.type) == 0;
+    default:
+      return false;
   }
 }
 
@@ -144,8 +177,9 @@ void Normaliser::channel(std::string_view base, std::vector<NamedAttr>* attrs) {
   if (!id) return;
   bool required = base == "send" || base == "recv";
   if (id->i <= 0 && !required) return;
-  const Attr* value = b_.structure("stablehlo.channel_handle",
-                                   {{"handle", b_.i64(id->i)}, {"type", b_.i64(type ? type->i : 0)}});
+  const Attr* value =
+      b_.structure("stablehlo.channel_handle",
+                   {{"handle", b_.i64(id->i)}, {"type", b_.i64(type ? type->i : 0)}});
   attrs->push_back({"channel_handle", value});
 }
 

@@ -19,7 +19,7 @@
 namespace braze::mlir {
 
 struct OpSpec {
-  std::string_view name;        // "stablehlo.iota"
+  std::string_view name;  // "stablehlo.iota"
   std::string_view format;
   // The attributes of the bytecode properties, in encoded order; `?` marks optional ones and `+`
   // at the end operand and result segment sizes.

@@ -44,7 +44,9 @@ class Printer {
   }
   void value(ValueId v) { str_append("%", v); }
   template <typename... A>
-  void str_append(const A&... a) { out += str_cat(a...); }
+  void str_append(const A&... a) {
+    out += str_cat(a...);
+  }
   void quoted(std::string_view s);
   void shape(const Type& t);
   void quant(const Quant& q);
@@ -81,8 +83,8 @@ void Printer::shape(const Type& t) {
 }
 
 void Printer::quant(const Quant& q) {
-  str_append("!quant.uniform<", q.storage->sign == Sign::kUnsigned ? "u" : "i", q.storage->bits, "<",
-             q.storage_min, ":", q.storage_max, ">:");
+  str_append("!quant.uniform<", q.storage->sign == Sign::kUnsigned ? "u" : "i", q.storage->bits,
+             "<", q.storage_min, ":", q.storage_max, ">:");
   type(*q.expressed);
   if (q.axis >= 0) str_append(":", q.axis);
   out += ", ";
@@ -104,11 +106,21 @@ void Printer::type(const Type& t) {
     case TypeKind::kInteger:
       str_append(t.sign == Sign::kSigned ? "si" : t.sign == Sign::kUnsigned ? "ui" : "i", t.bits);
       break;
-    case TypeKind::kIndex: out += "index"; break;
-    case TypeKind::kFloat: out += t.name; break;
-    case TypeKind::kNone: out += "none"; break;
-    case TypeKind::kToken: out += "!stablehlo.token"; break;
-    case TypeKind::kQuantized: quant(*t.quant); break;
+    case TypeKind::kIndex:
+      out += "index";
+      break;
+    case TypeKind::kFloat:
+      out += t.name;
+      break;
+    case TypeKind::kNone:
+      out += "none";
+      break;
+    case TypeKind::kToken:
+      out += "!stablehlo.token";
+      break;
+    case TypeKind::kQuantized:
+      quant(*t.quant);
+      break;
     case TypeKind::kComplex:
       out += "complex<";
       type(*t.element);
@@ -117,7 +129,9 @@ void Printer::type(const Type& t) {
     case TypeKind::kTensor:
     case TypeKind::kMemRef:
     case TypeKind::kVector:
-      out += t.kind == TypeKind::kTensor ? "tensor<" : t.kind == TypeKind::kMemRef ? "memref<" : "vector<";
+      out += t.kind == TypeKind::kTensor   ? "tensor<"
+             : t.kind == TypeKind::kMemRef ? "memref<"
+                                           : "vector<";
       shape(t);
       out += ">";
       break;
@@ -267,8 +281,12 @@ void Printer::structure(const Attr& a) {
 
 void Printer::attr(const Attr& a) {
   switch (a.kind) {
-    case AttrKind::kUnit: out += "unit"; break;
-    case AttrKind::kBool: out += a.i ? "true" : "false"; break;
+    case AttrKind::kUnit:
+      out += "unit";
+      break;
+    case AttrKind::kBool:
+      out += a.i ? "true" : "false";
+      break;
     case AttrKind::kInt:
       a.type->sign == Sign::kUnsigned ? str_append(static_cast<uint64_t>(a.i)) : str_append(a.i);
       out += " : ";
@@ -293,7 +311,9 @@ void Printer::attr(const Attr& a) {
       list(a.items, [&](const Attr* x) { attr(*x); });
       out += "]";
       break;
-    case AttrKind::kDict: dict(a.fields); break;
+    case AttrKind::kDict:
+      dict(a.fields);
+      break;
     case AttrKind::kSymbol:
       out += "@";
       is_bare(a.text) ? out += a.text : (quoted(a.text), out);
@@ -302,8 +322,12 @@ void Printer::attr(const Attr& a) {
         attr(*x);
       }
       break;
-    case AttrKind::kType: type(*a.type); break;
-    case AttrKind::kElements: elements(a); break;
+    case AttrKind::kType:
+      type(*a.type);
+      break;
+    case AttrKind::kElements:
+      elements(a);
+      break;
     case AttrKind::kDenseArray: {
       out += "array<";
       type(*a.type);
@@ -315,13 +339,18 @@ void Printer::attr(const Attr& a) {
       out += ">";
       break;
     }
-    case AttrKind::kEnum: str_append("#", a.name, "<", a.text, ">"); break;
-    case AttrKind::kStruct: structure(a); break;
+    case AttrKind::kEnum:
+      str_append("#", a.name, "<", a.text, ">");
+      break;
+    case AttrKind::kStruct:
+      structure(a);
+      break;
     case AttrKind::kOpaque:
       if (a.name == "loc") {
         out += "loc(unknown)";
       } else {
-        str_append(a.name.find('.') == std::string_view::npos && !a.text.empty() ? "" : "#", a.name);
+        str_append(a.name.find('.') == std::string_view::npos && !a.text.empty() ? "" : "#",
+                   a.name);
         if (!a.text.empty()) str_append("<", a.text, ">");
       }
       break;

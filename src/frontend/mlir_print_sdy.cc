@@ -96,7 +96,8 @@ void SdyPrinter::sharding(const Attr& a) {
   if (replicated && !replicated->items.empty()) axes(replicated, ", replicated={", "}");
   if (unreduced && !unreduced->items.empty()) {
     int64_t r = number(a, "reduction_op");
-    axes(unreduced, str_cat(", unreduced=", r > 0 && r < 3 ? kReductions[r] : "", "{").c_str(), "}");
+    axes(unreduced, str_cat(", unreduced=", r > 0 && r < 3 ? kReductions[r] : "", "{").c_str(),
+         "}");
   }
 }
 

@@ -212,7 +212,8 @@ bool TextParser::skip_balanced(char close) {
     } else if (c == '<' || c == '(' || c == '[' || c == '{') {
       open += c == '<' ? '>' : c == '(' ? ')' : c == '[' ? ']' : '}';
     } else if (c == '>' || c == ')' || c == ']' || c == '}') {
-      if (open.back() != c) return fail(p_ - 1, str_cat("expected '", open.substr(open.size() - 1), "'"));
+      if (open.back() != c)
+        return fail(p_ - 1, str_cat("expected '", open.substr(open.size() - 1), "'"));
       open.pop_back();
       if (open.empty()) return true;
     }
@@ -336,8 +337,8 @@ Result<Module> TextParser::run() {
   } else {
     Block block{.ops = b_.arena().copy(ops)};
     Region region{.blocks = b_.arena().copy(&block, 1)};
-    module_.op = b_.arena().make(
-        Op{.name = "builtin.module", .regions = b_.arena().copy(&region, 1)});
+    module_.op =
+        b_.arena().make(Op{.name = "builtin.module", .regions = b_.arena().copy(&region, 1)});
   }
   return std::move(module_);
 }

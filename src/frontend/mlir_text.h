@@ -21,12 +21,23 @@ namespace braze::mlir {
 class TextParser {
  public:
   TextParser(std::string_view text, std::string_view file)
-      : file_(file), begin_(text.data()), p_(begin_), end_(begin_ + text.size()),
-        text_end_(end_), own_(module_.arena.get()), b_(own_), normaliser_(&b_) {}
+      : file_(file),
+        begin_(text.data()),
+        p_(begin_),
+        end_(begin_ + text.size()),
+        text_end_(end_),
+        own_(module_.arena.get()),
+        b_(own_),
+        normaliser_(&b_) {}
   // For one attribute or type on its own, made by `builder`.
   TextParser(std::string_view text, Builder* builder)
-      : begin_(text.data()), p_(begin_), end_(begin_ + text.size()), text_end_(end_),
-        own_(nullptr), b_(*builder), normaliser_(&b_) {}
+      : begin_(text.data()),
+        p_(begin_),
+        end_(begin_ + text.size()),
+        text_end_(end_),
+        own_(nullptr),
+        b_(*builder),
+        normaliser_(&b_) {}
 
   Result<Module> run();
   Result<const Attr*> run_attr();
@@ -65,19 +76,22 @@ class TextParser {
   bool failed() const { return !error_.ok(); }
   void skip();
   bool peek(std::string_view s);
-  bool peek(char c) { skip(); return p_ < end_ && *p_ == c; }
+  bool peek(char c) {
+    skip();
+    return p_ < end_ && *p_ == c;
+  }
   bool accept(std::string_view s);
   bool expect(std::string_view s);
-  std::string_view word();               // [A-Za-z_][A-Za-z0-9_$.]*, or ""
+  std::string_view word();  // [A-Za-z_][A-Za-z0-9_$.]*, or ""
   bool accept_word(std::string_view w);
   bool expect_word(std::string_view w);
-  std::string_view value_name();         // after '%'
+  std::string_view value_name();  // after '%'
   bool string(std::string_view* out);
   bool string_or_word(std::string_view* out);
   bool integer(int64_t* out);
   bool unsigned_integer(uint64_t* out);
-  std::string_view number_token();       // -1, 1.5e3, 0x7f
-  bool skip_balanced(char close);        // to behind the matching bracket
+  std::string_view number_token();  // -1, 1.5e3, 0x7f
+  bool skip_balanced(char close);   // to behind the matching bracket
   const Attr* symbol();
   template <typename F>
   bool list(std::string_view open, std::string_view close, F&& item);
@@ -98,8 +112,8 @@ class TextParser {
   const Type* quantized_type();
   const Type* vhlo_type(std::string_view name);
   bool shape(std::vector<int64_t>* dims, const Type** element);
-  bool types(std::vector<const Type*>* out);        // a, b, c
-  bool result_types(std::vector<const Type*>* out); // a or (a, b)
+  bool types(std::vector<const Type*>* out);         // a, b, c
+  bool result_types(std::vector<const Type*>* out);  // a or (a, b)
 
   // mlir_text_attr.cc
   const Attr* attr() { return light(any_attr()); }
@@ -166,8 +180,8 @@ class TextParser {
   bool operand(ValueId* out);
   bool operands(std::vector<ValueId>* out);
   bool check_operands(const State& s, std::span<const Type* const> types);
-  Op* make_op(std::string_view name, std::vector<ValueId> operands,
-              std::vector<const Type*> types, const Loc* loc);
+  Op* make_op(std::string_view name, std::vector<ValueId> operands, std::vector<const Type*> types,
+              const Loc* loc);
   ValueId new_value(const Type* t);
   bool define(std::string_view name, const char* at, Values v);
   void leave_scope(size_t mark);
@@ -202,7 +216,7 @@ class TextParser {
   std::string_view file_;
   const char* begin_;
   const char* p_;
-  const char* end_;        // of the part being read
+  const char* end_;  // of the part being read
   const char* text_end_;
   Module module_;
   Builder own_;
@@ -213,7 +227,7 @@ class TextParser {
 
   absl::flat_hash_map<std::string_view, const Attr*> attr_aliases_;
   absl::flat_hash_map<std::string_view, const Type*> type_aliases_;
-  absl::flat_hash_map<std::string_view, Loc*> loc_aliases_;    // may be used before they are defined
+  absl::flat_hash_map<std::string_view, Loc*> loc_aliases_;  // may be used before they are defined
   absl::flat_hash_map<std::string_view, std::vector<Attr*>> pending_resources_;
   absl::flat_hash_map<std::string_view, Values> values_;
   std::vector<std::string_view> defined_;  // the names of the open scopes, to leave them

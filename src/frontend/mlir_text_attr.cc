@@ -107,7 +107,8 @@ const Attr* TextParser::number_attr() {
   std::string_view digits = t.substr(negative ? 1 : 0);
   if (hex) digits.remove_prefix(2);
   uint64_t v = 0;
-  auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), v, hex ? 16 : 10);
+  auto [stop, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), v, hex ? 16 : 10);
   if (error != std::errc()) return fail(at, "the integer does not fit in 64 bits"), nullptr;
   int64_t i = static_cast<int64_t>(negative ? -v : v);
   if (type_of->is_int(1)) return b_.boolean(i & 1);
@@ -184,7 +185,8 @@ const Attr* TextParser::dialect_attr() {
       if (!skip_balanced('>')) return nullptr;
       std::string_view text(body, p_ - 1 - body);
       bool bare = !text.empty() && text.find_first_of(" <>[](){},=\"\n") == std::string_view::npos;
-      return b_.make({.kind = bare ? AttrKind::kEnum : AttrKind::kOpaque, .name = full, .text = text});
+      return b_.make(
+          {.kind = bare ? AttrKind::kEnum : AttrKind::kOpaque, .name = full, .text = text});
     }
     const Attr* a = dialect_body(full);
     return a && expect(">") ? a : nullptr;
@@ -272,11 +274,20 @@ const Attr* TextParser::struct_body(const StructSpec& spec) {
                              [&](const NamedAttr& a) { return a.name == f.name; });
     if (given || f.optional) continue;
     switch (f.kind) {
-      case FieldKind::kDims: fields.push_back({f.name, b_.dims({})}); break;
-      case FieldKind::kInt: fields.push_back({f.name, b_.i64(0)}); break;
-      case FieldKind::kDouble: fields.push_back({f.name, b_.float_attr(0, b_.floating("f64"))}); break;
-      case FieldKind::kBool: fields.push_back({f.name, b_.boolean(false)}); break;
-      default: return fail(at, str_cat("#", spec.name, " needs the field ", f.name)), nullptr;
+      case FieldKind::kDims:
+        fields.push_back({f.name, b_.dims({})});
+        break;
+      case FieldKind::kInt:
+        fields.push_back({f.name, b_.i64(0)});
+        break;
+      case FieldKind::kDouble:
+        fields.push_back({f.name, b_.float_attr(0, b_.floating("f64"))});
+        break;
+      case FieldKind::kBool:
+        fields.push_back({f.name, b_.boolean(false)});
+        break;
+      default:
+        return fail(at, str_cat("#", spec.name, " needs the field ", f.name)), nullptr;
     }
   }
   const Attr* a = b_.structure(spec.name, std::move(fields));
@@ -313,14 +324,15 @@ const Attr* TextParser::struct_field(const StructSpec& spec, const FieldSpec& f)
       return string_or_word(&s) ? b_.string(s) : nullptr;
     }
     case FieldKind::kAttr:
-    case FieldKind::kList: break;
+    case FieldKind::kList:
+      break;
   }
   if (f.name == "sub_axis_info" && peek('(')) return sdy_sub_axis("stablehlo");
   if (f.name == "mode" && !peek('#')) return enum_attr("stablehlo.result_accuracy_mode");
   if (f.name == "mesh" && peek('<')) return struct_attr(*find_struct("stablehlo.mesh"));
   if (f.name == "axes" && peek('[')) {  // elements may come without their name: <name = "x", ..>
-    std::string_view element = spec.name == "stablehlo.mesh" ? "stablehlo.mesh_axis"
-                                                             : "stablehlo.axis_ref";
+    std::string_view element =
+        spec.name == "stablehlo.mesh" ? "stablehlo.mesh_axis" : "stablehlo.axis_ref";
     std::vector<const Attr*> items;
     auto item = [&] {
       const Attr* a = peek('<') ? struct_attr(*find_struct(element)) : attr();
@@ -381,16 +393,15 @@ const Attr* TextParser::conv_dims() {
       !conv_side("bf", result, &out_spatial)) {
     return nullptr;
   }
-  return b_.structure("stablehlo.conv",
-                      {{"input_batch_dimension", b_.i64(in[0])},
-                       {"input_feature_dimension", b_.i64(in[1])},
-                       {"input_spatial_dimensions", b_.dims(in_spatial)},
-                       {"kernel_input_feature_dimension", b_.i64(kernel[0])},
-                       {"kernel_output_feature_dimension", b_.i64(kernel[1])},
-                       {"kernel_spatial_dimensions", b_.dims(kernel_spatial)},
-                       {"output_batch_dimension", b_.i64(result[0])},
-                       {"output_feature_dimension", b_.i64(result[1])},
-                       {"output_spatial_dimensions", b_.dims(out_spatial)}});
+  return b_.structure("stablehlo.conv", {{"input_batch_dimension", b_.i64(in[0])},
+                                         {"input_feature_dimension", b_.i64(in[1])},
+                                         {"input_spatial_dimensions", b_.dims(in_spatial)},
+                                         {"kernel_input_feature_dimension", b_.i64(kernel[0])},
+                                         {"kernel_output_feature_dimension", b_.i64(kernel[1])},
+                                         {"kernel_spatial_dimensions", b_.dims(kernel_spatial)},
+                                         {"output_batch_dimension", b_.i64(result[0])},
+                                         {"output_feature_dimension", b_.i64(result[1])},
+                                         {"output_spatial_dimensions", b_.dims(out_spatial)}});
 }
 
 // The few VHLO attributes that occur in hand-written text.
@@ -431,7 +442,8 @@ const Loc* TextParser::location_body() {
     if (accept(":")) {
       l.kind = LocKind::kFile;
       if (!integer(&line) || (accept(":") && !integer(&column))) return nullptr;
-      if (accept_word("to") && !((peek(':') || integer(&unused)) && expect(":") && integer(&unused))) {
+      if (accept_word("to") &&
+          !((peek(':') || integer(&unused)) && expect(":") && integer(&unused))) {
         return nullptr;
       }
       l.line = static_cast<uint32_t>(line);

@@ -79,8 +79,8 @@ const Attr* TextParser::dense_values(const char* body, const char* body_end, con
       skip();
     }
     bool splat = items.size() == 1 && element_count(*t) != 1;
-    return b_.make({.kind = AttrKind::kElements, .splat = splat, .type = t,
-                    .items = b_.arena().copy(items)});
+    return b_.make(
+        {.kind = AttrKind::kElements, .splat = splat, .type = t, .items = b_.arena().copy(items)});
   }
   if (peek('"')) {
     std::string_view text, bytes;

@@ -106,10 +106,10 @@ const Attr* TextParser::format_value(std::string_view kind) {
   }
   if (kind == "ui64" || kind == "ui32") {
     uint64_t v;
-    return unsigned_integer(&v) ? b_.integer_attr(static_cast<int64_t>(v),
-                                                  b_.integer(kind == "ui64" ? 64 : 32,
-                                                             Sign::kUnsigned))
-                                : nullptr;
+    return unsigned_integer(&v)
+               ? b_.integer_attr(static_cast<int64_t>(v),
+                                 b_.integer(kind == "ui64" ? 64 : 32, Sign::kUnsigned))
+               : nullptr;
   }
   if (kind == "f64") {
     return struct_field({}, {"", FieldKind::kDouble});
@@ -175,8 +175,8 @@ bool TextParser::format_special(State* s, std::string_view kind) {
     auto [stop, error] = std::from_chars(d.data(), d.data() + d.size(), *out);
     return !d.empty() && error == std::errc() && stop == d.data() + d.size();
   };
-  if (!w.starts_with("e") || m == std::string_view::npos || !number(w.substr(1, m - 1), &exponent) ||
-      !number(w.substr(m + 1), &mantissa)) {
+  if (!w.starts_with("e") || m == std::string_view::npos ||
+      !number(w.substr(1, m - 1), &exponent) || !number(w.substr(m + 1), &mantissa)) {
     return fail(at, "expected a format such as e5m10");
   }
   s->attrs.push_back({"exponent_bits", b_.i32(exponent)});
@@ -216,7 +216,8 @@ bool TextParser::window(State* s) {
     if (key == "pad") {
       auto pair = [&] {
         size_t n = v.size();
-        return list("[", "]", number) && (v.size() == n + 2 || fail("expected a low and a high padding"));
+        return list("[", "]", number) &&
+               (v.size() == n + 2 || fail("expected a low and a high padding"));
       };
       if (!list("[", "]", pair)) return false;
       int64_t dims[] = {static_cast<int64_t>(v.size() / 2), 2};
@@ -285,8 +286,9 @@ bool TextParser::assign_function(State* s, const Type* fn) {
 }
 
 bool TextParser::format_types(State* s, std::string_view rule) {
-  if (rule == "return") return !accept(":") || (types(&s->types) && check_operands(*s, s->types) &&
-                                                (s->types.clear(), true));
+  if (rule == "return")
+    return !accept(":") ||
+           (types(&s->types) && check_operands(*s, s->types) && (s->types.clear(), true));
   if (rule == "from_value") return true;  // the value's type is the operand's
   if (rule == "barrier") {
     if (s->operands.empty()) return true;

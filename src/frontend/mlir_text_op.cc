@@ -120,8 +120,9 @@ Op* TextParser::finish_op(State* s, const std::vector<Name>& names, std::string_
   uint64_t named = 0;
   for (const Name& n : names) named += n.count;
   if (!names.empty() && named != o->num_results) {
-    return fail(s->at, str_cat("'", s->name, "' has ", o->num_results, " results, ", named,
-                               " are named")), nullptr;
+    return fail(s->at,
+                str_cat("'", s->name, "' has ", o->num_results, " results, ", named, " are named")),
+           nullptr;
   }
   ValueId next = o->first_result;
   for (const Name& n : names) {
@@ -354,7 +355,8 @@ bool TextParser::block(const std::vector<Argument>& args, std::string_view paren
   std::vector<Argument> own = args;
   if (peek('^')) {
     ++p_;
-    while (p_ < end_ && (*p_ == '_' || *p_ == '-' || std::isalnum(static_cast<unsigned char>(*p_)))) {
+    while (p_ < end_ &&
+           (*p_ == '_' || *p_ == '-' || std::isalnum(static_cast<unsigned char>(*p_)))) {
       ++p_;
     }
     if (peek('(')) {

@@ -186,9 +186,9 @@ const Attr* TextParser::sdy_all_to_all() {
     if (!axes || !expect(":") || !integer(&source) || !expect("->") || !integer(&target)) {
       return false;
     }
-    items.push_back(b_.structure(
-        "sdy.all_to_all_param",
-        {{"axes", axes}, {"src_dim", b_.i64(source)}, {"tgt_dim", b_.i64(target)}}));
+    items.push_back(
+        b_.structure("sdy.all_to_all_param",
+                     {{"axes", axes}, {"src_dim", b_.i64(source)}, {"tgt_dim", b_.i64(target)}}));
     return true;
   });
   if (!ok) return nullptr;
@@ -240,11 +240,11 @@ const Attr* TextParser::sdy_factor_list(std::string_view keyword) {
   std::vector<int64_t> factors;
   if (accept_word(keyword)) {
     bool ok = expect("=") && list("{", "}", [&] {
-      std::string_view w = word();
-      if (w.empty()) return fail("expected a factor");
-      factors.push_back(0);
-      return sdy_factor(&w, &factors.back());
-    });
+                std::string_view w = word();
+                if (w.empty()) return fail("expected a factor");
+                factors.push_back(0);
+                return sdy_factor(&w, &factors.back());
+              });
     if (!ok) return nullptr;
   }
   return b_.dims(factors);
@@ -267,12 +267,12 @@ const Attr* TextParser::sdy_rule() {
     return sdy_factor(&w, &index) && expect("=") && integer(&sizes.back());
   };
   if (peek('{') && !list("{", "}", item)) return nullptr;
-  fields = {{"operand_mappings", in}, {"result_mappings", result}, {"factor_sizes", b_.dims(sizes)}};
-  constexpr std::string_view kLists[][2] = {
-      {"reduction", "reduction_factors"},
-      {"need_replication", "need_replication_factors"},
-      {"permutation", "permutation_factors"},
-      {"blocked_propagation", "blocked_propagation_factors"}};
+  fields = {
+      {"operand_mappings", in}, {"result_mappings", result}, {"factor_sizes", b_.dims(sizes)}};
+  constexpr std::string_view kLists[][2] = {{"reduction", "reduction_factors"},
+                                            {"need_replication", "need_replication_factors"},
+                                            {"permutation", "permutation_factors"},
+                                            {"blocked_propagation", "blocked_propagation_factors"}};
   for (const auto& [keyword, field] : kLists) {
     const Attr* a = sdy_factor_list(keyword);
     if (!a) return nullptr;

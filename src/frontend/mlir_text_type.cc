@@ -150,15 +150,16 @@ const Type* TextParser::quantized_type() {
   const char* storage_at = p_;
   std::string_view storage = word();
   bool is_signed = !storage.starts_with("u");
-  uint32_t bits = width(storage.substr(storage.starts_with("i") || storage.starts_with("u") ? 1 : 0));
+  uint32_t bits =
+      width(storage.substr(storage.starts_with("i") || storage.starts_with("u") ? 1 : 0));
   if (bits == 0 || bits > 32 || storage.empty()) {
     return fail(storage_at, "expected a storage type such as i8 or u8"), nullptr;
   }
   q.storage = b_.integer(bits, is_signed ? Sign::kSignless : Sign::kUnsigned);
   q.storage_min = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
   q.storage_max = is_signed ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
-  if (accept("<") && !(integer(&q.storage_min) && expect(":") && integer(&q.storage_max) &&
-                       expect(">"))) {
+  if (accept("<") &&
+      !(integer(&q.storage_min) && expect(":") && integer(&q.storage_max) && expect(">"))) {
     return nullptr;
   }
   if (!expect(":") || !(q.expressed = type())) return nullptr;
