@@ -4,6 +4,7 @@
 #include "bench/kernel_bench.h"
 #include "benchmark/benchmark.h"
 #include "codegen/conv.h"
+#include "llvm/IR/IRBuilder.h"
 
 namespace braze::codegen {
 namespace {

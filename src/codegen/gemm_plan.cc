@@ -320,21 +320,26 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
 ContractionPlan plan_of(const GemmShape& s, const Target& target, std::string_view name) {
   ContractionPlan plan;
   const double outputs = static_cast<double>(s.batches * s.rows()) * static_cast<double>(s.spec.n);
-  auto phase = [&](std::string function, int64_t items, double flops) {
-    const double cycles = flops / flops_per_cycle(target, s.spec.acc) /
-                          static_cast<double>(std::max<int64_t>(items, 1));
+  const double per_cycle = flops_per_cycle(target, s.spec.acc);
+  auto phase = [&](std::string function, int64_t items, double flops, double all_cycles) {
+    const double cycles = all_cycles / static_cast<double>(std::max<int64_t>(items, 1));
     const int64_t grain =
         std::max<int64_t>(1, static_cast<int64_t>(kGrainCycles / std::max(cycles, 1.0)));
     plan.phases.push_back(
         {std::move(function), items, std::min(grain, std::max<int64_t>(items, 1)), flops});
   };
-  if (s.prepack) phase(std::string(name) + ".pack", s.batches * s.col_blocks * s.k_blocks, 0);
+  if (s.prepack) {
+    phase(std::string(name) + ".pack", s.batches * s.col_blocks * s.k_blocks, 0,
+          static_cast<double>(s.packed_bytes) / 16);
+  }
   phase(std::string(name), s.batches == 0 ? 0 : s.items(),
-        2 * outputs * static_cast<double>(s.k_total()));
+        2 * outputs * static_cast<double>(s.k_total()),
+        2 * outputs * static_cast<double>(s.k_total()) / per_cycle);
   plan.workspace_bytes = s.spec.workspace_offset + s.packed_bytes;
   plan.scratch_bytes = s.a_bytes + s.b_bytes + s.c_bytes;
   if (s.parts > 1) {
-    phase(std::string(name) + ".sum", s.batches * s.rows(), outputs * static_cast<double>(s.parts));
+    phase(std::string(name) + ".sum", s.batches * s.rows(), 0,
+          outputs * static_cast<double>(s.parts) / 8);
     plan.workspace_bytes += s.parts * s.batches * s.rows() * s.work_row * byte_size(s.spec.acc);
   }
   return plan;

@@ -7,117 +7,147 @@
 namespace braze::codegen {
 namespace {
 
+enum Argument : unsigned {
+  kA,
+  kB,
+  kC,
+  kPanels,
+  kARow,
+  kCRow,
+  kBPanel,
+  kOld,
+  kOldRow,
+  kOldPanel,
+  kLevels
+};
+constexpr unsigned kPerLevel = 3;
+
+// Rows of a share a pointer in threes: [p], [p + row], [p + 2 * row] are addressing modes.
+constexpr int kRowsPerPointer = 3;
+
 class TileEmitter {
  public:
-  TileEmitter(Emit& e, const TileDesc& d) : e_(e), d_(d), lanes_(e.w) {
+  TileEmitter(Emit& e, const TileDesc& d) : e_(e), d_(d), lanes_(e.w), bytes_(byte_size(e.acc)) {
     if (d.last_lanes && d.last_lanes < lanes_) tail_ = e.mask_const(lanes_, d.last_lanes);
+    pointers_ = d.adjacent_rows || d.fixed_row
+                    ? 1
+                    : static_cast<size_t>((d.rows + kRowsPerPointer - 1) / kRowsPerPointer);
   }
 
   llvm::Function* run() {
     const std::string name = describe();
     if (llvm::Function* f = e_.module.getFunction(name)) return f;
-    std::vector<llvm::Type*> params(3, e_.ptr_type());
-    if (d_.c_panel) params.push_back(e_.i64_type());
-    const auto old = static_cast<unsigned>(params.size());
-    if (d_.add) params.insert(params.end(), {e_.ptr_type(), e_.i64_type(), e_.i64_type()});
-    const auto counts = static_cast<unsigned>(params.size());
-    for (const TileLevel& l : d_.levels) {
-      if (l.count < 0) params.push_back(e_.i64_type());
-    }
+    llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
+    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i};
+    params.insert(params.end(), kPerLevel * static_cast<size_t>(d_.levels), i);
     llvm::Function* f = e_.begin_internal(name, params);
-    auto panel = [&](Value* b, Value* c, Value* from) {
-      Values acc(static_cast<size_t>(d_.rows * d_.vectors), e_.zero_acc());
-      if (!d_.empty) acc = level(0, counts, e_.arg(0), b, acc);
-      store(c, acc, from, d_.add ? e_.arg(old + 1) : nullptr);
-    };
-    Values start{e_.arg(1), e_.arg(2)};
-    if (d_.add) start.push_back(e_.arg(old));
-    if (d_.c_panel) {
-      e_.loop_carry(e_.i64(0), e_.arg(3), 1, start, false, [&](Value*, const Values& v) {
-        panel(v[0], v[1], d_.add ? v[2] : nullptr);
-        Values next{e_.at(v[0], d_.b_panel), e_.at(v[1], d_.c_panel)};
-        if (d_.add) next.push_back(e_.at(v[2], e_.arg(old + 2)));
-        return next;
-      });
-    } else {
-      panel(e_.arg(1), e_.arg(2), d_.add ? e_.arg(old) : nullptr);
-    }
+    Values a{e_.arg(kA)};
+    while (a.size() < pointers_)
+      a.push_back(e_.at(a.back(), e_.mul(e_.arg(kARow), kRowsPerPointer)));
+    const Values start{e_.arg(kB), e_.arg(kC), e_.arg(kOld)};
+    e_.loop_carry(e_.i64(0), e_.arg(kPanels), 1, start, false, [&](Value*, const Values& v) {
+      Values sums(static_cast<size_t>(d_.rows * d_.vectors), e_.zero_acc());
+      if (!d_.empty) sums = level(0, a, v[0], sums);
+      store(v[1], sums, v[2]);
+      return Values{e_.at(v[0], e_.arg(kBPanel)), e_.at(v[1], d_.vectors * lanes_ * bytes_),
+                    e_.at(v[2], e_.arg(kOldPanel))};
+    });
     e_.end_function();
     return f;
   }
 
  private:
-  Values level(size_t l, unsigned arg, Value* a, Value* b, Values acc) {
-    if (l == d_.levels.size()) return step(a, b, std::move(acc));
-    const TileLevel& lv = d_.levels[l];
-    const bool runtime = lv.count < 0;
-    Value* count = runtime ? e_.arg(arg) : e_.i64(lv.count);
-    acc.push_back(a);
-    acc.push_back(b);
-    acc = e_.loop_carry(e_.i64(0), count, 1, std::move(acc), true, [&](Value*, const Values& v) {
-      Values inner(v.begin(), v.end() - 2);
-      Value* pa = v[v.size() - 2];
-      Value* pb = v.back();
-      inner = level(l + 1, arg + runtime, pa, pb, std::move(inner));
-      inner.push_back(e_.at(pa, lv.a_step));
-      inner.push_back(e_.at(pb, lv.b_step));
-      return inner;
-    });
-    acc.resize(acc.size() - 2);
-    return acc;
+  // Carried through a loop: the sums, the pointers into a, the pointer into b.
+  Values level(int l, const Values& a, Value* b, Values sums) {
+    if (l == d_.levels) return step(a, b, std::move(sums));
+    const unsigned at = kLevels + kPerLevel * static_cast<unsigned>(l);
+    const bool innermost = l == d_.levels - 1;
+    const size_t n = sums.size();
+    sums.insert(sums.end(), a.begin(), a.end());
+    sums.push_back(b);
+    sums = e_.loop_carry(
+        e_.i64(0), e_.arg(at), 1, std::move(sums), true, [&](Value*, const Values& v) {
+          const auto split = v.begin() + static_cast<long>(n);
+          const Values pointers(split, v.end() - 1);
+          Values next = level(l + 1, pointers, v.back(), Values(v.begin(), split));
+          for (Value* p : pointers)
+            next.push_back(innermost ? e_.at(p, d_.a_step) : e_.at(p, e_.arg(at + 1)));
+          next.push_back(e_.at(v.back(), e_.arg(at + 2)));
+          return next;
+        });
+    sums.resize(n);
+    return sums;
   }
 
   Value* mask(int vector) const { return vector == d_.vectors - 1 ? tail_ : nullptr; }
 
-  Values step(Value* a, Value* b, Values acc) {
-    Values bv;
+  Value* row_at(const Values& a, int r) {
+    if (d_.adjacent_rows) return e_.at(a[0], r * byte_size(d_.a_type));
+    if (d_.fixed_row) return e_.at(a[0], r * d_.fixed_row);
+    Value* p = a[static_cast<size_t>(r / kRowsPerPointer)];
+    const int rest = r % kRowsPerPointer;
+    if (rest == 0) return p;
+    return e_.b.CreateGEP(rest == 1 ? e_.b.getInt8Ty() : e_.b.getInt16Ty(), p, e_.arg(kARow));
+  }
+
+  Values step(const Values& a, Value* b, Values sums) {
+    const int64_t vector = lanes_ * byte_size(d_.b_type);
+    Values right;
     for (int v = 0; v < d_.vectors; ++v) {
-      bv.push_back(
-          e_.load(d_.b_type, e_.at(b, v * d_.b_vector), lanes_, d_.mask_b ? mask(v) : nullptr));
+      right.push_back(
+          e_.load(d_.b_type, e_.at(b, v * vector), lanes_, d_.mask_b ? mask(v) : nullptr));
     }
     for (int r = 0; r < d_.rows; ++r) {
-      Value* x = e_.load_broadcast(d_.a_type, e_.at(a, r * d_.a_row), lanes_);
+      Value* x = e_.load_broadcast(d_.a_type, row_at(a, r), lanes_);
       for (int v = 0; v < d_.vectors; ++v) {
-        Value*& s = acc[static_cast<size_t>(r * d_.vectors + v)];
-        s = e_.madd(x, bv[static_cast<size_t>(v)], s);
+        Value*& s = sums[static_cast<size_t>(r * d_.vectors + v)];
+        s = e_.madd(x, right[static_cast<size_t>(v)], s);
       }
     }
-    return acc;
+    return sums;
   }
 
-  void store(Value* c, const Values& acc, Value* old, Value* old_row) {
-    const int64_t bytes = lanes_ * byte_size(e_.acc);
+  void store(Value* c, const Values& sums, Value* old) {
     for (int r = 0; r < d_.rows; ++r) {
       for (int v = 0; v < d_.vectors; ++v) {
+        const int64_t offset = v * lanes_ * bytes_;
         Value* m = d_.mask_c ? mask(v) : nullptr;
-        Value* s = acc[static_cast<size_t>(r * d_.vectors + v)];
-        if (old) s = e_.plus(e_.load_acc(e_.at(old, v * bytes), m), s);
-        e_.store_acc(s, e_.at(c, r * d_.c_row + v * bytes), m);
+        Value* s = sums[static_cast<size_t>(r * d_.vectors + v)];
+        if (d_.add) s = e_.plus(e_.load_acc(e_.at(old, offset), m), s);
+        e_.store_acc(s, e_.at(c, offset), m);
       }
-      if (old) old = e_.at(old, old_row);
+      c = e_.at(c, e_.arg(kCRow));
+      if (d_.add) old = e_.at(old, e_.arg(kOldRow));
     }
   }
 
-  // Everything the code depends on.
   std::string describe() const {
-    std::string s = str_cat("tile.", e_.w, ".", name(e_.acc), ".", name(d_.a_type), ".",
-                            name(d_.b_type), ".", d_.rows, "x", d_.vectors, ".", d_.last_lanes,
-                            d_.mask_b ? "b" : "", d_.mask_c ? "c" : "", d_.add ? "+" : "",
-                            d_.empty ? "0" : "", ".", d_.a_row, ".", d_.b_vector);
-    absl::StrAppend(&s, ".", d_.c_row, ".", d_.b_panel, ".", d_.c_panel);
-    for (const TileLevel& l : d_.levels)
-      absl::StrAppend(&s, "|", l.a_step, ".", l.b_step, ".", l.count);
-    return s;
+    return str_cat("tile.", e_.w, ".", name(e_.acc), ".", name(d_.a_type), ".", name(d_.b_type),
+                   ".", d_.rows, "x", d_.vectors, ".", d_.last_lanes, d_.mask_b ? "b" : "",
+                   d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
+                   d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row);
   }
 
   Emit& e_;
   const TileDesc& d_;
   const int lanes_;
+  const int64_t bytes_;
+  size_t pointers_ = 1;  // into a
   Value* tail_ = nullptr;
 };
 
 }  // namespace
 
 llvm::Function* emit_tile(Emit& e, const TileDesc& d) { return TileEmitter(e, d).run(); }
+
+void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall& call) {
+  Value* none = llvm::Constant::getNullValue(e.ptr_type());
+  Value* zero = e.i64(0);
+  Values args{call.a, call.b, call.c, call.panels, call.a_row, call.c_row, call.b_panel};
+  args.insert(args.end(), {d.add ? call.old : none, d.add ? call.old_row : zero,
+                           d.add ? call.old_panel : zero});
+  for (const TileLevel& l : call.levels) args.insert(args.end(), {l.count, l.a_step, l.b_step});
+  e.b.CreateCall(tile, args);
+}
 
 }  // namespace braze::codegen

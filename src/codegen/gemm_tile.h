@@ -1,41 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// The register-tile micro-kernel of GEMM and convolution, as an internal function
-//   void tile(ptr a, ptr b, ptr c, [i64 panels], [ptr old, i64 old_row, i64 old_panel], i64
-//   counts...)
-// that computes c[rows][vectors] = old + sum over the levels of a[row] * b[vector], all
-// accumulators in registers, for each of `panels` panels. Equal tiles of a module are one function.
-// Internal to codegen.
+// The register-tile micro-kernel of GEMM and convolution, as an internal function that computes
+//   c[rows][vectors] = old + sum over the levels of a[row] * b[vector]
+// for each of a number of panels, all accumulators in registers. Strides and counts are arguments,
+// so that the products of a module share few tiles. Internal to codegen.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "codegen/contraction_emit.h"
 
 namespace braze::codegen {
 
-// One loop of the sum; the byte steps of both operands per iteration.
-struct TileLevel {
-  int64_t a_step = 0, b_step = 0;
-  int64_t count = -1;  // -1: an argument of the function, at least 1
-};
-
+// What the code depends on.
 struct TileDesc {
   int rows = 1, vectors = 1;
   int last_lanes = 0;                   // valid lanes of the last vector; 0: all
   bool mask_b = false, mask_c = false;  // whether accesses must stay within them
   Dtype a_type = Dtype::kF32, b_type = Dtype::kF32;
-  int64_t a_row = 0;              // bytes between rows of a
-  int64_t b_vector = 0;           // bytes between vectors of b
-  int64_t c_row = 0;              // bytes between rows of c, whose vectors are contiguous
-  std::vector<TileLevel> levels;  // outermost first
-  // Whether sums start from `old`, whose rows and panels are old_row and old_panel bytes apart (0
-  // and 0 for one panel of zeros).
-  bool add = false;
-  bool empty = false;                // the sum has no terms
-  int64_t b_panel = 0, c_panel = 0;  // bytes between panels; 0: there is one, and no such argument
+  int64_t a_step = 0;          // bytes between innermost steps of a
+  bool adjacent_rows = false;  // the rows of a are adjacent elements; otherwise a_row apart
+  int64_t fixed_row = 0;  // if not 0, a_row as a constant: tall tiles lack registers for addresses
+  int levels = 1;         // loops of the sum
+  bool add = false;       // whether there are old sums
+  bool empty = false;     // the sum has no terms
 };
 
+// One loop of the sum: how often, at least once, and the byte steps of both operands.
+struct TileLevel {
+  Value *count = nullptr, *a_step = nullptr, *b_step = nullptr;
+};
+
+struct TileCall {
+  Value *a = nullptr, *b = nullptr, *c = nullptr;
+  Value* panels = nullptr;
+  Value *a_row = nullptr, *c_row = nullptr,
+        *b_panel = nullptr;  // byte strides; vectors of c are contiguous
+  // Where the sums start from; its rows and panels may be 0 apart (one row of zeros).
+  Value *old = nullptr, *old_row = nullptr, *old_panel = nullptr;
+  std::vector<TileLevel> levels;  // outermost first; the innermost a_step is the description's
+};
+
+// The function of a tile; equal descriptions give one function.
 llvm::Function* emit_tile(Emit& e, const TileDesc& d);
+void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall& call);
 
 }  // namespace braze::codegen

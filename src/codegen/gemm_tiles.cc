@@ -6,6 +6,8 @@
 namespace braze::codegen {
 namespace {
 
+constexpr int kMostAddressedRows = 9;  // in a tile whose row stride is an argument
+
 class TilesKernel {
  public:
   TilesKernel(Emit& e, const GemmShape& s, const ContractionHooks& hooks)
@@ -39,54 +41,50 @@ class TilesKernel {
     return (s_.parts > 1 ? s_.work_row : s_.spec.out_m) * bytes_;
   }
 
-  llvm::Function* make_tile(int rows, bool last) {
-    const GemmContractedDim& mid = s_.spec.k[s_.spec.k.size() - 2];
-    const GemmContractedDim& inner = s_.spec.k.back();
-    const int64_t a = byte_size(s_.spec.lhs), b = byte_size(s_.spec.rhs), vector = s_.w * bytes_;
+  // Steps of the packed or unpacked operands along the innermost and the middle k dimension.
+  int64_t a_step(const GemmContractedDim& d, bool middle) const {
+    if (!s_.pack_a) return d.lhs * byte_size(s_.spec.lhs);
+    const int64_t step = s_.a_interleaved ? s_.mr * bytes_ : bytes_;
+    return middle ? s_.k_inner() * step : step;
+  }
+  int64_t b_step(const GemmContractedDim& d, bool middle) const {
+    if (!s_.pack_b) return d.rhs * byte_size(s_.spec.rhs);
+    const int64_t step = s_.nv * s_.w * bytes_;
+    return middle ? s_.k_inner() * step : step;
+  }
+  int64_t a_row_bytes() const {
+    if (!s_.pack_a) return s_.spec.lhs_m * byte_size(s_.spec.lhs);
+    return s_.a_interleaved ? bytes_ : s_.a_row * bytes_;
+  }
+
+  TileDesc tile_desc(int rows, bool last) const {
     TileDesc d;
     d.rows = rows;
     d.vectors = last ? s_.last_nv : s_.nv;
     d.last_lanes = last && s_.last_lanes != s_.w ? s_.last_lanes : 0;
-    d.mask_b = s_.mask_b;
-    d.mask_c = in_output() && s_.parts == 1;
-    TileLevel in{inner.lhs * a, inner.rhs * b}, out{mid.lhs * a, mid.rhs * b};
-    d.a_type = s_.spec.lhs;
-    d.a_row = s_.spec.lhs_m * a;
-    if (s_.pack_a) {
-      d.a_type = e_.acc;
-      d.a_row = s_.a_interleaved ? bytes_ : s_.a_row * bytes_;
-      in.a_step = s_.a_interleaved ? s_.mr * bytes_ : bytes_;
-      out.a_step = s_.k_inner() * in.a_step;
-    }
-    d.b_type = s_.spec.rhs;
-    d.b_vector = s_.w * b;
-    if (s_.pack_b) {
-      d.b_type = e_.acc;
-      d.b_vector = vector;
-      in.b_step = s_.nv * vector;
-      out.b_step = s_.k_inner() * in.b_step;
-    }
-    if (s_.inner_blocks == 1) in.count = s_.k_inner();
-    if (s_.mid_blocks == 1) out.count = s_.k_mid();
-    if (s_.mid_block > 1) d.levels.push_back(out);
-    d.levels.push_back(in);
-    d.c_row = sum_row_bytes();
+    d.mask_b = d.last_lanes && s_.mask_b;
+    d.mask_c = d.last_lanes && in_output() && s_.parts == 1;
+    d.a_type = s_.pack_a ? e_.acc : s_.spec.lhs;
+    d.b_type = s_.pack_b ? e_.acc : s_.spec.rhs;
+    d.a_step = a_step(s_.spec.k.back(), false);
+    d.adjacent_rows = a_row_bytes() == byte_size(d.a_type) || rows == 1;
+    if (!d.adjacent_rows && rows > kMostAddressedRows) d.fixed_row = a_row_bytes();
+    d.levels = s_.mid_block > 1 ? 2 : 1;
     d.add = adds();
     d.empty = s_.k_total() == 0;
-    if (!last) {
-      d.b_panel = s_.pack_b ? panel_bytes() : s_.nv * s_.w * s_.spec.rhs_n * b;
-      d.c_panel = s_.nv * vector;
-    }
-    return emit_tile(e_, d);
+    return d;
   }
 
   void make_tiles() {
     const bool has_full = s_.panels > 1 || !ragged_;
     for (int short_rows = 0; short_rows < 2; ++short_rows) {
       if ((short_rows ? s_.short_tiles : s_.full_tiles()) == 0) continue;
-      const int rows = s_.mr - short_rows;
-      if (has_full) tile_[short_rows][0] = make_tile(rows, false);
-      if (ragged_) tile_[short_rows][1] = make_tile(rows, true);
+      for (int last = 0; last < 2; ++last) {
+        if (!(last ? ragged_ : has_full)) continue;
+        Tile& t = tile_[short_rows][last];
+        t.desc = tile_desc(s_.mr - short_rows, last != 0);
+        t.function = emit_tile(e_, t.desc);
+      }
     }
   }
 
@@ -189,26 +187,38 @@ class TilesKernel {
 
   int64_t panel_bytes() const { return s_.b_rows * s_.nv * s_.w * bytes_; }
 
-  void panels(llvm::Function* const tile[2], const KBlock& k, Value* a, Value* c) {
+  struct Tile {
+    TileDesc desc;
+    llvm::Function* function = nullptr;
+  };
+
+  void panels(const Tile tile[2], const KBlock& k, Value* a, Value* c) {
     const int64_t width = s_.nv * s_.w;
-    const int64_t b_step =
+    const int64_t b_panel =
         s_.pack_b ? panel_bytes() : width * s_.spec.rhs_n * byte_size(s_.spec.rhs);
+    const GemmContractedDim &mid = s_.spec.k[s_.spec.k.size() - 2], &inner = s_.spec.k.back();
+    TileCall call;
+    call.a = a;
+    call.a_row = e_.i64(a_row_bytes());
+    call.c_row = e_.i64(sum_row_bytes());
+    call.b_panel = e_.i64(b_panel);
+    if (s_.mid_block > 1)
+      call.levels.push_back({k.mid, e_.i64(a_step(mid, true)), e_.i64(b_step(mid, true))});
+    call.levels.push_back({k.inner, e_.i64(a_step(inner, false)), e_.i64(b_step(inner, false))});
     Value* b = s_.pack_b ? packed_ : f_.rhs_at(k.first, column_);
-    auto call = [&](llvm::Function* f, Value* skip, bool counted) {
-      Value* to = e_.at(c, e_.mul(skip, width * bytes_));
-      Values args{a, e_.at(b, e_.mul(skip, b_step)), to};
-      if (counted) args.push_back(full_panels_);
+    auto run = [&](const Tile& t, Value* skip, Value* count) {
+      call.b = e_.at(b, e_.mul(skip, b_panel));
+      call.c = e_.at(c, e_.mul(skip, width * bytes_));
+      call.panels = count;
       if (adds()) {
-        args.push_back(e_.b.CreateSelect(is_first_, zeros(), to));
-        args.push_back(e_.select(is_first_, 0, sum_row_bytes()));
-        args.push_back(e_.select(is_first_, 0, width * bytes_));
+        call.old = e_.b.CreateSelect(is_first_, zeros(), call.c);
+        call.old_row = e_.select(is_first_, 0, sum_row_bytes());
+        call.old_panel = e_.select(is_first_, 0, width * bytes_);
       }
-      if (s_.mid_block > 1 && s_.mid_blocks > 1) args.push_back(k.mid);
-      if (s_.inner_blocks > 1) args.push_back(k.inner);
-      e_.b.CreateCall(f, args);
+      call_tile(e_, t.function, t.desc, call);
     };
-    if (tile[0]) call(tile[0], e_.i64(0), true);
-    if (tile[1]) e_.if_then(has_ragged_, [&] { call(tile[1], full_panels_, false); });
+    if (tile[0].function) run(tile[0], e_.i64(0), full_panels_);
+    if (tile[1].function) e_.if_then(has_ragged_, [&] { run(tile[1], full_panels_, e_.i64(1)); });
   }
 
   // A row of a panel of zeros.
@@ -255,7 +265,7 @@ class TilesKernel {
   const int64_t bytes_;
   const bool ragged_;  // the last panel differs from the others
 
-  llvm::Function* tile_[2][2] = {};  // [short rows][last panel]
+  Tile tile_[2][2];  // [short rows][last panel]
   llvm::Function *pack_a_function_ = nullptr, *pack_b_function_ = nullptr;
   llvm::Function* finish_function_ = nullptr;
   Value *pack_a_ = nullptr, *pack_b_ = nullptr, *sums_ = nullptr;
