@@ -153,6 +153,13 @@ constexpr auto kMinComplex = [](Complex a, Complex b) {
   return cm::less(b, a) ? b : a;
 };
 
+scalar::Value emit_maximum(scalar::Graph& g, Dtype t, math::Args args) {
+  return emit_extreme(g, t, args, /*greater=*/true);
+}
+scalar::Value emit_minimum(scalar::Graph& g, Dtype t, math::Args args) {
+  return emit_extreme(g, t, args, /*greater=*/false);
+}
+
 // The real and imaginary parts are stored as they are, whatever their NaNs.
 Result<Literal> eval_complex(const EvalContext& c) {
   Literal out(eval_shape(c, c.operand(0).shape().dims));
@@ -188,9 +195,9 @@ constexpr OpDef kRows[] = {
     binary<Op::kDivide, kNumberT, math::divide, [](double a, double b) { return a / b; },
            [](auto a, auto b) { return a / b; }, kDivideInt>(
         "divide", 0, 8, "Quotient; integers truncate, x / 0 = -1, INT_MIN / -1 = INT_MIN."),
-    binary<Op::kMaximum, kAnyT, math::maximum, kMaxReal, kMaxComplex, kMaxInt>(
+    binary<Op::kMaximum, kAnyT, emit_maximum, kMaxReal, kMaxComplex, kMaxInt>(
         "maximum", kLattice, 1, "Greater one; NaN wins, -0 < +0; complex ordered (real, imag)."),
-    binary<Op::kMinimum, kAnyT, math::minimum, kMinReal, kMinComplex, kMinInt>(
+    binary<Op::kMinimum, kAnyT, emit_minimum, kMinReal, kMinComplex, kMinInt>(
         "minimum", kLattice, 1, "Lesser one; NaN wins, -0 < +0; complex ordered (real, imag)."),
     binary<Op::kMulhi, kIntT, math::mulhi, nullptr, nullptr, kMulhiInt>(
         "", kCommutative, 3, "High half of the product of integers."),

@@ -18,6 +18,7 @@ uint64_t element_bits(const Literal& l, int64_t i) {
 
 void set_element_bits(Literal& l, int64_t i, uint64_t bits) {
   const Dtype t = l.dtype();
+  bits = bits << (64 - bit_size(t)) >> (64 - bit_size(t));
   if (!is_float(t)) return l.set_int(i, static_cast<int64_t>(bits));
   std::memcpy(l.mutable_bytes() + i * byte_size(t), &bits, byte_size(t));
 }

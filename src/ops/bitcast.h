@@ -7,7 +7,8 @@
 
 namespace braze {
 
-// The significant bits of element i, zero-extended; types of at most 64 bits.
+// The significant bits of element i, zero-extended; types of at most 64 bits. Setting drops bits
+// above the type's width.
 uint64_t element_bits(const Literal& l, int64_t i);
 void set_element_bits(Literal& l, int64_t i, uint64_t bits);
 // `x` read as elements of another type: `out` has its dtype and as many bits in all.

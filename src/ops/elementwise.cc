@@ -62,4 +62,22 @@ Status expect_elements(const EvalContext& c, int64_t n, bool scalars) {
   return absl::OkStatus();
 }
 
+scalar::Value emit_extreme(scalar::Graph& g, Dtype t, scalar::math::Args args, bool greater) {
+  using scalar::Scalar;
+  if (!is_complex(t))
+    return greater ? scalar::math::maximum(g, t, args) : scalar::math::minimum(g, t, args);
+  const scalar::Value &a = args[0], &b = args[1];
+  auto less = [&](const scalar::Value& x, const scalar::Value& y) {
+    const Scalar by_imag = g.logical_and(g.eq(x.re, y.re), g.lt(x.im, y.im));
+    return g.logical_or(g.lt(x.re, y.re), by_imag);
+  };
+  auto has_nan = [&](const scalar::Value& x) {
+    return g.logical_or(g.ne(x.re, x.re), g.ne(x.im, x.im));
+  };
+  // Without NaN in a, b is taken if it has one or if it is further out.
+  const Scalar further = greater ? less(a, b) : less(b, a);
+  const Scalar take_b = g.logical_and(g.logical_not(has_nan(a)), g.logical_or(has_nan(b), further));
+  return {g.select(take_b, b.re, a.re), g.select(take_b, b.im, a.im)};
+}
+
 }  // namespace braze

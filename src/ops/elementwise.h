@@ -20,14 +20,15 @@
 namespace braze::scalar::math {
 #define WEAK(f) __attribute__((weak)) Value f(Graph&, Dtype, Args);
 WEAK(abs)
-WEAK(acos) WEAK(acosh) WEAK(asin) WEAK(asinh) WEAK(atan) WEAK(atanh) WEAK(cbrt) WEAK(ceil) WEAK(clz)
-    WEAK(cos) WEAK(cosh) WEAK(erf) WEAK(exp) WEAK(expm1) WEAK(floor) WEAK(imag) WEAK(is_finite)
-        WEAK(log) WEAK(log1p) WEAK(logistic) WEAK(negate) WEAK(not_) WEAK(popcnt) WEAK(real)
-            WEAK(round_afz) WEAK(round_even) WEAK(rsqrt) WEAK(sign) WEAK(sin) WEAK(sinh) WEAK(sqrt)
-                WEAK(tan) WEAK(tanh) WEAK(add) WEAK(and_) WEAK(atan2) WEAK(complex) WEAK(divide)
-                    WEAK(maximum) WEAK(minimum) WEAK(mulhi) WEAK(multiply) WEAK(or_) WEAK(power)
-                        WEAK(remainder) WEAK(shift_left) WEAK(shift_right_a) WEAK(shift_right_l)
-                            WEAK(subtract) WEAK(xor_) WEAK(select) WEAK(clamp)
+WEAK(acos)
+WEAK(acosh) WEAK(asin) WEAK(asinh) WEAK(atan) WEAK(atanh) WEAK(cbrt) WEAK(ceil) WEAK(clz) WEAK(cos)
+    WEAK(cosh) WEAK(erf) WEAK(exp) WEAK(expm1) WEAK(floor) WEAK(imag) WEAK(is_finite) WEAK(log)
+        WEAK(log1p) WEAK(logistic) WEAK(negate) WEAK(not_) WEAK(popcnt) WEAK(real) WEAK(round_afz)
+            WEAK(round_even) WEAK(rsqrt) WEAK(sign) WEAK(sin) WEAK(sinh) WEAK(sqrt) WEAK(tan)
+                WEAK(tanh) WEAK(add) WEAK(and_) WEAK(atan2) WEAK(complex) WEAK(divide) WEAK(maximum)
+                    WEAK(minimum) WEAK(mulhi) WEAK(multiply) WEAK(or_) WEAK(power) WEAK(remainder)
+                        WEAK(shift_left) WEAK(shift_right_a) WEAK(shift_right_l) WEAK(subtract)
+                            WEAK(xor_) WEAK(select) WEAK(clamp)
 #undef WEAK
                                 __attribute__((weak)) Value compare(Graph&, Dtype, Args, int, bool);
 __attribute__((weak)) Value convert(Graph&, Dtype, Dtype, Args);
@@ -58,6 +59,9 @@ template <auto F>
 scalar::Value lift(scalar::Graph& g, const Instr& i, absl::Span<const scalar::Value> args) {
   return F(g, i.operand(0)->shape.dtype, args);
 }
+
+// The greater or lesser of two elements; complex ones in lexicographic order, where NaN wins too.
+scalar::Value emit_extreme(scalar::Graph& g, Dtype t, scalar::math::Args args, bool greater);
 
 namespace elementwise {
 

@@ -78,11 +78,11 @@ bool holds(CompareDirection d, T a, T b) {
   return false;
 }
 
-// A float's position in -NaN < -inf < … < -0 < +0 < … < +inf < +NaN.
+// A float's position in -NaN < -inf < … < -0 < +0 < … < +inf < +NaN: by sign and magnitude of its
+// bits, so that the one NaN of the FNUZ types lies where -0 would.
 int64_t total_order_key(const Literal& l, int64_t i) {
   const FloatFormat& f = format_of(l.dtype());
-  uint64_t bits = element_bits(l, i);
-  if (f.specials == FloatSpecials::kFnuz && is_nan(f, bits)) return f.max_bits() + 1;
+  const uint64_t bits = element_bits(l, i);
   const int64_t magnitude = static_cast<int64_t>(bits & ~f.sign_bit());
   return (bits & f.sign_bit()) ? -1 - magnitude : magnitude;
 }
@@ -192,7 +192,9 @@ Result<Literal> eval_clamp(const EvalContext& c) {
 }
 
 scalar::Value emit_clamp(scalar::Graph& g, const Instr& i, absl::Span<const scalar::Value> args) {
-  return math::clamp(g, i.shape.dtype, args);
+  if (!is_complex(i.shape.dtype)) return math::clamp(g, i.shape.dtype, args);
+  const scalar::Value raised = emit_extreme(g, i.shape.dtype, {args[1], args[0]}, /*greater=*/true);
+  return emit_extreme(g, i.shape.dtype, {raised, args[2]}, /*greater=*/false);
 }
 
 scalar::Value emit_select(scalar::Graph& g, const Instr& i, absl::Span<const scalar::Value> args) {
