@@ -67,6 +67,18 @@ bool allocates(const OpDef& row) {
          row.op != Op::kParameter;
 }
 
+// Bytes a row's eval may need beside its value: operands in wider types, rows being sorted.
+int64_t scratch_of(const OpDef& row, const Instr& i) {
+  const bool sorts = row.op == Op::kSort || row.op == Op::kTopK;
+  if (row.nest == Nest::kNone && !sorts) return 0;
+  int64_t n = 0;
+  for (const Instr* o : i.operands) {
+    const int64_t element = std::max(byte_size(o->shape.dtype), 1);
+    n += std::min<int64_t>(bytes_of(o->shape) / element, int64_t{1} << 50) * (sorts ? 40 : 16);
+  }
+  return n;
+}
+
 // A computation laid out for evaluation: steps in post order, values in numbered slots, each freed
 // after its last use.
 struct Layout {
@@ -76,6 +88,7 @@ struct Layout {
     int32_t operands, operand_count;  // in `slots`
     int32_t frees, free_count;        // in `slots`
     int64_t bytes;                    // of the new value; 0 if it shares its operands' storage
+    int64_t scratch;                  // needed while it is computed
     bool quantized;
   };
   std::vector<Step> steps;  // step k defines slot k
@@ -95,13 +108,14 @@ Result<Layout> lay_out(const Computation& c) {
     if (static_cast<int>(i->attrs.index()) != row.attrs)
       return internal("'", i->name, "': attributes of another op than ", name(i->op));
     Layout::Step s{i, &row, static_cast<int32_t>(out.slots.size()),
-                   static_cast<int32_t>(i->operands.size()), 0, 0, 0, false};
+                   static_cast<int32_t>(i->operands.size()), 0, 0, 0, 0, false};
     for (const Instr* o : i->operands) {
       auto it = slot.find(o);
       if (it == slot.end()) return internal("'", i->name, "' uses '", o->name, "', which is not before it");
       out.slots.push_back(it->second);
     }
     s.bytes = allocates(row) ? bytes_of(i->shape) : 0;
+    s.scratch = scratch_of(row, *i);
     s.quantized = !passes_quantized(row) && quantized(*i);
     slot[i] = static_cast<int32_t>(out.steps.size());
     out.steps.push_back(s);
@@ -161,7 +175,7 @@ class Evaluator {
     if (static_cast<int>(i.attrs.index()) != row.attrs || operands.size() != i.operands.size())
       return internal("'", i.name, "': wrong attributes or operands");
     Layout::Step s{&i, &row, 0, 0, 0, 0, allocates(row) ? bytes_of(i.shape) : 0,
-                   !passes_quantized(row) && quantized(i)};
+                   scratch_of(row, i), !passes_quantized(row) && quantized(i)};
     return step(s, operands);
   }
 
@@ -202,8 +216,9 @@ class Evaluator {
   Result<Literal> step(const Layout::Step& s, absl::Span<const Literal> operands) {
     if (options_.max_steps > 0 && ++steps_ > options_.max_steps)
       return exhausted("evaluation takes more than ", options_.max_steps, " steps");
-    if (s.bytes > options_.max_bytes - live_bytes_)
-      return exhausted(at(*s.instr), "value of ", s.bytes, " bytes exceeds the evaluator's memory limit");
+    if (s.bytes + s.scratch > options_.max_bytes - live_bytes_)
+      return exhausted(at(*s.instr), ": ", s.bytes, " bytes and ", s.scratch,
+                       " of scratch exceed the evaluator's memory limit");
     live_bytes_ += s.bytes;
     auto call = [this](const Computation& c, absl::Span<const Literal> args) { return run(c, args); };
     const EvalContext ctx{*s.instr, operands, call, options_.world};

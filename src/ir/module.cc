@@ -10,9 +10,12 @@
 namespace braze {
 namespace {
 
+// For a user that uses nothing yet: only its own earlier operands can have entered it, and last.
+void add_new_user(Instr* value, Instr* user) {
+  if (value->users.empty() || value->users.back() != user) value->users.push_back(user);
+}
+
 void add_user(Instr* value, Instr* user) {
-  // The last user is the likeliest duplicate: operands are linked one after the other.
-  if (!value->users.empty() && value->users.back() == user) return;
   if (std::find(value->users.begin(), value->users.end(), user) == value->users.end())
     value->users.push_back(user);
 }
@@ -47,7 +50,7 @@ Instr* Computation::add(Op op, const Shape& shape, absl::Span<Instr* const> oper
   i->name = module_->unique_name(name.empty() ? braze::name(op) : name);
   i->id = module_->next_id();
   i->parent = this;
-  for (Instr* o : operands) add_user(o, i);
+  for (Instr* o : operands) add_new_user(o, i);
   if (op == Op::kParameter) {
     size_t n = static_cast<size_t>(i->parameter_number());
     if (params_.size() <= n) params_.resize(n + 1);
@@ -70,7 +73,7 @@ void Computation::set_operand(Instr* i, int64_t k, Instr* value) {
 void Computation::set_operands(Instr* i, absl::Span<Instr* const> operands) {
   unlink(i);
   i->operands.assign(operands.begin(), operands.end());
-  for (Instr* o : operands) add_user(o, i);
+  for (Instr* o : operands) add_new_user(o, i);
   module_->count_change();
 }
 

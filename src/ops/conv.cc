@@ -159,7 +159,6 @@ void convolve(const ConvAttrs& a, const Literal& lhs, const Literal& rhs, Litera
   const int64_t ls_feature = ls_step[d.input_feature], rs_input = rs_step[d.kernel_input];
   Dims positions;
   for (int64_t s : d.output_spatial) positions.push_back(os.dims[s]);
-  if (out.elements() == 0) return;
   Dims position(positions.size(), 0);
   do {
     const Pairs p = pairs_at(a, ls, rs, position);
@@ -185,6 +184,7 @@ void convolve(const ConvAttrs& a, const Literal& lhs, const Literal& rhs, Litera
 Result<Literal> eval_conv(const EvalContext& ctx) {
   ASSIGN(const Shape shape, actual_shape(ctx));
   Literal out(shape);
+  if (out.elements() == 0) return out;
   with_wide(shape.dtype, [&](auto zero) {
     convolve<decltype(zero)>(ctx.as<ConvAttrs>(), ctx.operand(0), ctx.operand(1), out);
   });

@@ -135,6 +135,7 @@ Result<Literal> eval_dot(const EvalContext& ctx) {
   const Literal &lhs = ctx.operand(0), &rhs = ctx.operand(1);
   ASSIGN(const Shape shape, actual_shape(ctx));
   Literal out(shape);
+  if (out.elements() == 0) return out;
   const Dims lhs_free = lhs_free_dims(a, lhs.shape()), rhs_free = rhs_free_dims(a, rhs.shape());
   const int64_t batch = size_of(lhs.shape(), a.lhs_batch), rows = size_of(lhs.shape(), lhs_free);
   const int64_t columns = size_of(rhs.shape(), rhs_free);

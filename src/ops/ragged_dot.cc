@@ -129,6 +129,7 @@ template <typename T>
 void sum_products(const RaggedDotAttrs& a, const Literal& lhs, const Literal& rhs, const Literal& sizes,
                   Literal& out) {
   const Shape &ls = lhs.shape(), &rs = rhs.shape();
+  if (lhs.elements() == 0 || out.elements() == 0) return;
   const Groups groups(a, ls, sizes);
   const Mode mode = mode_of(a);
   const Dims free = lhs_free_dims(a.dot, ls), columns = rhs_columns(a, rs);
@@ -144,7 +145,6 @@ void sum_products(const RaggedDotAttrs& a, const Literal& lhs, const Literal& rh
   const int64_t n = static_cast<int64_t>(column.size());
   const int64_t rows = size_of(ls, a.dot.lhs_batch) * size_of(ls, free);
   Dims index(ls.rank(), 0);
-  if (lhs.elements() == 0 || sums.empty()) return;
   int64_t at = 0;
   do {
     int64_t row = 0, base = 0;

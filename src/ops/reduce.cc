@@ -3,6 +3,8 @@
 //
 // Order: the reference starts from init and folds elements in row-major order. Where the combiner is one
 // plain op (see plain_combiner) it accumulates in a wider type and rounds once.
+#include <algorithm>
+
 #include "ops/dim_rules.h"
 #include "ops/reduce_window.h"
 #include "ops/sampling.h"
@@ -46,6 +48,9 @@ struct Walk {
 };
 
 Walk walk_of(const Shape& in, const Dims& axes) {
+  const Dims kept = axes_except(in.rank(), axes);
+  for (int64_t d : kept)
+    if (in.dims[d] == 0) return {};  // no output, however many elements each would fold
   const Dims step = strides(in.dims);
   auto offsets = [&](const Dims& which) {
     Dims sizes, strides;
@@ -57,7 +62,7 @@ Walk walk_of(const Shape& in, const Dims& axes) {
   };
   Dims order = axes;
   std::sort(order.begin(), order.end());
-  return {offsets(axes_except(in.rank(), axes)), offsets(order)};
+  return {offsets(kept), offsets(order)};
 }
 
 template <typename T>

@@ -102,6 +102,7 @@ Result<Literal> eval_reduce_window(const EvalContext& ctx) {
   const size_t n = outs.size();
   const Dims& in = ctx.operand(0).shape().dims;
   const Dims out_dims = outs[0].shape().dims, step = strides(in);
+  if (outs[0].elements() == 0) return one_or_tuple(std::move(outs));
   const AllTaps taps = taps_of(in, out_dims, ctx.as<WindowAttrs>().window);
   Dims index(out_dims.size(), 0);
   const int64_t count = product(out_dims);
@@ -181,6 +182,7 @@ Result<Literal> eval_select_and_scatter(const EvalContext& ctx) {
   for (int64_t i = 0, n = out.elements(); i < n; ++i) store_cell(out, i, init);
   const Dims &dims = in.shape().dims, &source_dims = source.shape().dims;
   const Dims step = strides(dims);
+  if (source.elements() == 0) return out;
   const AllTaps taps = taps_of(dims, source_dims, ctx.as<WindowAttrs>().window);
   ScalarFunction select(ctx, *ctx.instr.calls[0]), scatter(ctx, *ctx.instr.calls[1]);
   Dims index(source_dims.size(), 0);

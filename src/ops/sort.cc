@@ -68,6 +68,7 @@ Result<Literal> eval_sort(const EvalContext& ctx) {
   const Dims& dims = ctx.operand(0).shape().dims;
   const int64_t axis = ctx.as<SortAttrs>().dimension, n = dims[axis];
   std::vector<Literal> outs(ctx.operands.begin(), ctx.operands.end());
+  if (outs[0].elements() == 0) return one_or_tuple(std::move(outs));
   ScalarFunction comparator(ctx, *ctx.instr.calls[0]);
   std::vector<std::vector<Cell>> rows(count, std::vector<Cell>(n));
   std::vector<Cell> args(2 * count);
@@ -128,7 +129,7 @@ Result<Literal> eval_topk(const EvalContext& ctx) {
   Literal values(shape.tuple[0]), indices(shape.tuple[1]);
   const Dims& dims = in.shape().dims;
   const int64_t axis = in.shape().rank() - 1, n = dims[axis];
-  std::vector<int64_t> order(n);
+  std::vector<int64_t> order(in.elements() == 0 ? 0 : n);
   int64_t row = 0;
   TRY(for_each_row(dims, axis, [&](int64_t base, int64_t) -> Status {
     auto before = [&](int64_t x, int64_t y) -> Result<bool> {

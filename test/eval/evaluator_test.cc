@@ -21,15 +21,15 @@ TEST(Evaluator, LongChains) {
 
 TEST(Evaluator, FreesValuesAfterTheirLastUse) {
   Program p;
-  // 400 values of 4 MB each, of which few are alive at a time.
-  Instr* x = p.b.splat(Shape::array(Dtype::kF32, {1 << 20}), 1);
-  for (int i = 0; i < 400; ++i) x = p.b.unary(Op::kNegate, x);
+  // 100 values of 256 KB each, of which few are alive at a time.
+  Instr* x = p.b.splat(Shape::array(Dtype::kF32, {1 << 16}), 1);
+  for (int i = 0; i < 100; ++i) x = p.b.unary(Op::kNegate, x);
   x = p.b.slice(x, {0}, {1});
   p.module.entry()->set_root(x);
   EvalOptions o;
-  o.max_bytes = 16 << 20;
+  o.max_bytes = 1 << 20;
   EXPECT_EQ(float_values(evaluate(p.module, {}, o)), std::vector<double>({1}));
-  o.max_bytes = 6 << 20;
+  o.max_bytes = 400 << 10;
   EXPECT_EQ(evaluate(p.module, {}, o).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
@@ -38,6 +38,37 @@ TEST(Evaluator, HugeValuesAreRefused) {
   Instr* x = p.b.splat(Shape::array(Dtype::kF32, {int64_t{1} << 30, int64_t{1} << 20}), 1);
   auto v = p.run(x);
   EXPECT_EQ(v.status().code(), absl::StatusCode::kResourceExhausted) << v.status();
+}
+
+TEST(Evaluator, HugeShapesWithoutElementsCostNothing) {
+  Program p;
+  const int64_t huge = int64_t{1} << 40;
+  Instr* x = p.b.constant(Literal(Shape::array(Dtype::kF32, {huge, 0})));
+  Instr* y = p.b.constant(Literal(Shape::array(Dtype::kF32, {0, 0})));
+  Instr* zero = p.floats({}, {0});
+  Computation* add = p.b.combiner(Op::kAdd, Dtype::kF32);
+  const Shape f = Shape::scalar(Dtype::kF32);
+  Computation* less = p.function({f, f}, [](Builder& b, auto& a) {
+    return b.compare(CompareDirection::kLt, a[0], a[1]);
+  });
+  DotAttrs dot;
+  dot.lhs_contracting = {1};
+  dot.rhs_contracting = {0};
+  RaggedDotAttrs ragged;
+  ragged.dot = dot;
+  ragged.lhs_ragged = {1};
+  ConvAttrs conv;
+  conv.dims = {0, 1, 0, 1, 0, 1, {}, {}, {}};
+  for (Instr* i : {p.b.reduce(Op::kAdd, x, zero, {0}), p.b.op(Op::kDot, {x, y}, dot),
+                   p.b.op(Op::kRaggedDot, {x, y, p.ints({2}, {1, 1})}, ragged),
+                   p.b.op(Op::kReduceWindow, {x, zero}, WindowAttrs{{{}, {}}}, {add}),
+                   p.b.op(Op::kSelectAndScatter, {x, x, zero}, WindowAttrs{{{}, {}}}, {less, add}),
+                   p.b.op(Op::kConvolution, {x, y}, conv),
+                   p.b.op(Op::kSort, {x}, SortAttrs{0}, {less})}) {
+    auto v = p.run(i);
+    ASSERT_TRUE(v.ok()) << v.status();
+    EXPECT_EQ(v->elements(), 0);
+  }
 }
 
 TEST(Evaluator, NestedCallsAreBounded) {
@@ -79,6 +110,25 @@ TEST(Evaluator, ArgumentsAreChecked) {
   EXPECT_EQ(evaluate(p.module, {wrong}).status().message(), "argument 0 must be f32[2], got f32[3]");
   EXPECT_EQ(float_values(evaluate(p.module, {Literal::of(Dtype::kF32, {2}, {1.0, 2.0})})),
             std::vector<double>({2, 4}));
+}
+
+TEST(Evaluator, BoundedDimensionsHoldSmallerValues) {
+  Program p;
+  Shape s = Shape::array(Dtype::kF32, {2, 5});
+  s.dynamic = {false, true};
+  Instr* x = p.b.parameter(0, s);
+  Instr* sums = p.b.reduce(Op::kAdd, x, p.floats({}, {0}), {0});
+  EXPECT_EQ(to_string(sums->shape, false), "f32[<=5]");
+  DotAttrs a;
+  a.lhs_contracting = a.rhs_contracting = {0};
+  Instr* gram = p.b.op(Op::kDot, {x, x}, a);
+  p.module.entry()->set_root(p.b.tuple({sums, gram}));
+  ASSERT_TRUE(p.b.status().ok()) << p.b.status();
+  auto v = evaluate(p.module, {Literal::of(Dtype::kF32, {2, 2}, {1.0, 2.0, 3.0, 4.0})});
+  ASSERT_TRUE(v.ok()) << v.status();
+  EXPECT_EQ(float_values(v->parts()[0]), std::vector<double>({4, 6}));
+  EXPECT_EQ(float_values(v->parts()[1]), std::vector<double>({10, 14, 14, 20}));
+  EXPECT_FALSE(evaluate(p.module, {Literal(Shape::array(Dtype::kF32, {2, 6}))}).ok());
 }
 
 TEST(Evaluator, OneInstruction) {
