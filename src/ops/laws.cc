@@ -75,6 +75,22 @@ Status check_shape(const Instr& i) {
   return {};
 }
 
+Status check_size(const Shape& s) {
+  constexpr int64_t kMaxBytes = int64_t{1} << 46;
+  constexpr size_t kMaxRank = 64;
+  for (const Shape& t : s.tuple) TRY(check_size(t));
+  if (s.dims.size() > kMaxRank) return invalid("an array of ", s.dims.size(), " dimensions");
+  // Zero dimensions are left aside: strides are products too.
+  int64_t n = std::max(1, byte_size(s.dtype));
+  for (int64_t d : s.dims) {
+    if (d == 0 || d == kUnknownDim) continue;
+    if (d < 0) return invalid("a dimension cannot be negative");
+    if (d > kMaxBytes / n) return invalid("the array is too large");
+    n *= d;
+  }
+  return {};
+}
+
 Status check_callee_count(const Instr& i) {
   auto [least, most] = callee_count(i.op);
   if (i.calls.size() >= least && i.calls.size() <= most) return {};

@@ -13,6 +13,9 @@ namespace braze {
 // check_callee_count must have passed: infer looks at the callees.
 Status check_shape(const Instr& i);
 
+// No array of the shape is so large that sizes or strides in bytes overflow; bounds its rank too.
+Status check_size(const Shape& s);
+
 // As many called computations as the op takes: while 2, reduce 1, add 0 …
 Status check_callee_count(const Instr& i);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading attribute values: one overload of `read` per field type of ir/attrs.h.
 #include "absl/strings/numbers.h"
+#include "ops/replica_groups.h"
 #include "text/parser.h"
 #include "text/spelling.h"
 
@@ -9,7 +10,6 @@ namespace braze::text {
 namespace {
 
 constexpr int64_t kMaxWindowDims = 64;
-constexpr int64_t kMaxDevices = 1 << 20;
 
 // Calls visitors over `fields` and reads the one whose text name matches.
 struct FieldReader {
@@ -309,30 +309,12 @@ Status FieldReader::read_iota_groups(ReplicaGroups& v) {
   Dims perm;
   if (lex.eat_word("T")) {
     ASSIGN(perm, p.int_list('(', ')'));
-  } else {
-    for (size_t i = 0; i < reshape.size(); ++i) perm.push_back(static_cast<int64_t>(i));
   }
-  int64_t total = 1;
-  bool bad = tile.size() != 2 || perm.size() != reshape.size();
-  std::vector<bool> seen(reshape.size());
-  for (size_t i = 0; i < reshape.size() && !bad; ++i) {
-    bad = reshape[i] < 1 || reshape[i] > kMaxDevices / total || perm[i] < 0 ||
-          perm[i] >= static_cast<int64_t>(reshape.size()) || seen[perm[i]];
-    if (bad) break;
-    seen[perm[i]] = true;
-    total *= reshape[i];
-  }
-  if (bad || tile[0] < 1 || tile[1] < 1 || tile[0] > total || tile[0] * tile[1] != total)
-    return lex.error(start, "replica groups: the iota of devices does not fit its shape");
-  Dims from = strides(reshape), index(reshape.size(), 0), dims, by;
-  for (int64_t q : perm) dims.push_back(reshape[q]), by.push_back(from[q]);
-  v.assign(tile[0], {});
-  int64_t k = 0;
-  do {
-    int64_t id = 0;
-    for (size_t i = 0; i < dims.size(); ++i) id += index[i] * by[i];
-    v[k++ / tile[1]].push_back(id);
-  } while (next_index(absl::MakeSpan(index), dims));
+  if (tile.size() != 2) return lex.error(start, "expected [groups,devices per group]");
+  Result<ReplicaGroups> groups = iota_groups(tile[0], tile[1], reshape, perm);
+  if (!groups.ok())
+    return lex.error(start, std::string_view(groups.status().message().data(), groups.status().message().size()));
+  v = *std::move(groups);
   return {};
 }
 

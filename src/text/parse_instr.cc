@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/op_def.h"
+#include "ops/spelled_op.h"
 #include "text/parser.h"
 #include "text/spelling.h"
 
@@ -10,59 +11,9 @@ namespace braze::text {
 
 namespace {
 
-// Levenshtein distance, for "did you mean".
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t best = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = row[j];
-      row[j] = best;
-    }
-  }
-  return row[b.size()];
-}
-
-std::string nearest_opcode(std::string_view spelled) {
-  std::string best;
-  size_t best_distance = spelled.size() / 3 + 2;
-  if (spelled.size() > 40) return best;
-  for (int i = 0; i < kOpCount; ++i) {
-    std::string_view n = name(static_cast<Op>(i));
-    if (size_t d = edit_distance(spelled, n); d < best_distance) best_distance = d, best = n;
-  }
-  return best;
-}
-
-bool eat_suffix(std::string_view* s, std::string_view suffix) {
-  if (s->size() <= suffix.size() || s->substr(s->size() - suffix.size()) != suffix) return false;
-  s->remove_suffix(suffix.size());
-  return true;
-}
+std::string_view message_of(const Status& s) { return {s.message().data(), s.message().size()}; }
 
 }  // namespace
-
-// Async pairs become the op itself at the place of the start; the done is another name for it.
-Result<Op> Parser::opcode(std::string_view spelled, size_t pos, Draft* d) {
-  if (std::optional<Op> op = op_from_hlo(spelled)) return *op;
-  std::string_view base = spelled;
-  if (eat_suffix(&base, "-done") || eat_suffix(&base, "-update")) {
-    if (base == "async" || op_from_hlo(base)) {
-      d->async = Draft::kDone;
-      return Op::kOptBarrier;  // never built
-    }
-  } else if (eat_suffix(&base, "-start")) {
-    d->async = Draft::kStart;
-    if (base == "async") return Op::kCall;
-    if (std::optional<Op> op = op_from_hlo(base)) return *op;
-  }
-  std::string near = nearest_opcode(spelled);
-  return lex_.error(pos, str_cat("unknown opcode '", spelled, "'",
-                                 near.empty() ? "" : str_cat("; did you mean '", near, "'?")));
-}
 
 Status Parser::instruction(Computation* c, Instr** root, Instr** last) {
   bool is_root = lex_.eat_word("ROOT");
@@ -80,15 +31,18 @@ Status Parser::instruction(Computation* c, Instr** root, Instr** last) {
   d.pos = lex_.pos();
   std::string_view spelled = lex_.name();
   if (spelled.empty()) return lex_.expected("an opcode");
-  ASSIGN(d.op, opcode(spelled, d.pos, &d));
+  Result<SpelledOp> op = spelled_op(spelled);
+  if (!op.ok()) return lex_.error(d.pos, message_of(op.status()));
+  d.op = op->op;
+  d.async = op->part;
   d.attrs = default_attrs(def(d.op).attrs);
   TRY(lex_.expect('(', "before the operands"));
-  if (d.async == Draft::kDone) d.attrs = NoAttrs{};
+  if (d.async == AsyncPart::kDone) d.attrs = NoAttrs{};
   TRY(operands(&d));
   TRY(lex_.expect(')', "after the operands"));
   TRY(attributes(&d));
   Instr* instr = nullptr;
-  if (d.async == Draft::kDone) {
+  if (d.async == AsyncPart::kDone) {
     if (d.operands.size() != 1) return lex_.error(d.pos, str_cat(spelled, " takes one operand"));
     instr = d.operands[0];
   } else {
@@ -119,12 +73,12 @@ Status Parser::add(Computation* c, Draft* d, Instr** out) {
 }
 
 Status Parser::operands(Draft* d) {
-  if (d->op == Op::kParameter && d->async == Draft::kSync) {
+  if (d->op == Op::kParameter && d->async == AsyncPart::kNone) {
     ASSIGN(int64_t n, lex_.integer());
     d->attrs = ParameterAttrs{n};
     return {};
   }
-  if (d->op == Op::kConstant && d->async == Draft::kSync) return constant_value(d);
+  if (d->op == Op::kConstant && d->async == AsyncPart::kNone) return constant_value(d);
   if (lex_.peek() == ')') return {};
   do {
     ASSIGN(Instr* o, operand());
@@ -280,26 +234,21 @@ Status Parser::complete(Draft* d) {
   };
   for (std::string_view n : required_attributes(d->op))
     if (!given(n)) return lex_.error(d->pos, str_cat(name(d->op), " needs the attribute '", n, "'"));
-  if (d->async == Draft::kStart) TRY(unwrap_start(d));
+  if (d->async == AsyncPart::kStart) {
+    Result<Shape> s = unwrap_start(d->op, d->shape);
+    if (!s.ok()) return lex_.error(d->pos, message_of(s.status()));
+    d->shape = *std::move(s);
+  }
   if (auto* a = std::get_if<CustomCallAttrs>(&d->attrs); a && given("operand_layout_constraints"))
     leaf_layouts(d->shape, &a->result_layouts);
+  if (auto* a = std::get_if<CompareAttrs>(&d->attrs); a && !d->operands.empty())
+    if (a->type == default_compare_type(d->operands[0]->shape.dtype)) a->type = CompareType::kDefault;
   // XLA leaves false flags out.
   if (auto* a = std::get_if<TriangularSolveAttrs>(&d->attrs); a && !given("left_side")) a->left_side = false;
   if (auto* a = std::get_if<CollectiveAttrs>(&d->attrs); a && d->op == Op::kAllToAll) {
     // One operand is split and concatenated along one dimension; several are exchanged whole.
     if (given("dimensions") && !given("concat_dimension")) a->concat_dimension = a->dimension;
   }
-  return {};
-}
-
-// The shape of x-start holds operands and results; the plain op has the results only.
-Status Parser::unwrap_start(Draft* d) {
-  if (d->op == Op::kAllReduce) return {};
-  size_t part = d->op == Op::kCopy ? 0 : 1;
-  if (!d->shape.is_tuple() || d->shape.tuple.size() <= part)
-    return lex_.error(d->pos, str_cat("the shape of an asynchronous ", name(d->op), " is a tuple of operand, result …"));
-  Shape result = d->shape.tuple[part];
-  d->shape = std::move(result);
   return {};
 }
 

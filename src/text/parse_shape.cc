@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "ops/laws.h"
 #include "text/parser.h"
 
 namespace braze::text {
@@ -12,20 +13,6 @@ namespace {
 
 constexpr int kMaxDepth = 64;              // of nested tuples
 constexpr int64_t kMaxRank = 64;
-constexpr int64_t kMaxBytes = int64_t{1} << 46;
-
-// False if the array's size in bytes, zero dimensions left aside, passes kMaxBytes: strides must not
-// overflow either.
-bool size_is_sane(const Shape& s) {
-  int64_t n = std::max(1, byte_size(s.dtype));
-  for (int64_t d : s.dims) {
-    if (d == 0 || d == kUnknownDim) continue;
-    if (d > kMaxBytes / n) return false;
-    n *= d;
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<Dims> Parser::int_list(char open, char close) {
@@ -65,7 +52,8 @@ Result<Shape> Parser::shape(int depth) {
   if (lex_.peek_raw() != '[') return lex_.expected(str_cat("'[' after ", type));
   TRY(dims(&s));
   if (!s.is_array() && !s.dims.empty()) return lex_.error(start, str_cat(type, " has no dimensions"));
-  if (!size_is_sane(s)) return lex_.error(start, "the array is too large");
+  if (Status size = check_size(s); !size.ok())
+    return lex_.error(start, std::string_view(size.message().data(), size.message().size()));
   // A brace that follows at once is a layout; one after a space opens something else.
   if (lex_.peek_raw() == '{') TRY(layout(&s));
   return s;

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "text/lexer.h"
+#include "base/lexer.h"
+#include "ops/spelled_op.h"
 #include "text/parse.h"
 
 namespace braze::text {
@@ -58,7 +59,7 @@ class Parser {
     std::vector<Callee> callees;
     std::unique_ptr<Extras> extras;
     std::vector<std::string> seen;  // attribute names
-    enum { kSync, kStart, kDone } async = kSync;
+    AsyncPart async = AsyncPart::kNone;
     Extras& extra() {
       if (!extras) extras = std::make_unique<Extras>();
       return *extras;
@@ -80,7 +81,6 @@ class Parser {
 
   // parse_instr.cc
   Status instruction(Computation* c, Instr** root, Instr** last);
-  Result<Op> opcode(std::string_view spelled, size_t pos, Draft* d);
   Status operands(Draft* d);
   Result<Instr*> operand();
   Status constant_value(Draft* d);
@@ -90,7 +90,6 @@ class Parser {
   Status control_predecessors(Draft* d);
   Status metadata(Metadata* m);
   Status complete(Draft* d);
-  Status unwrap_start(Draft* d);
   Status add(Computation* c, Draft* d, Instr** out);
 
   // parse_shape.cc

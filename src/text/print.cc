@@ -8,7 +8,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "text/lexer.h"
+#include "base/lexer.h"
+#include "ir/order.h"
 #include "text/print_attrs.h"
 #include "text/spelling.h"
 #include "xxhash.h"
@@ -25,30 +26,6 @@ constexpr int64_t kDigestAbove = 16;  // elements
 void leaf_shapes(Shape* s, std::vector<Shape*>* out) {
   if (!s->is_tuple()) out->push_back(s);
   for (Shape& t : s->tuple) leaf_shapes(&t, out);
-}
-
-// `roots` in order, each after what `successors` says must come first.
-template <typename T, typename F>
-std::vector<T*> ordered(absl::Span<T* const> roots, F successors) {
-  std::vector<T*> order;
-  absl::flat_hash_set<T*> seen;
-  std::vector<std::pair<T*, std::vector<T*>>> stack;
-  for (T* r : roots) {
-    if (!seen.insert(r).second) continue;
-    stack.emplace_back(r, successors(r));
-    while (!stack.empty()) {
-      auto& [t, todo] = stack.back();
-      if (todo.empty()) {
-        order.push_back(t);
-        stack.pop_back();
-        continue;
-      }
-      T* next = todo.back();
-      todo.pop_back();
-      if (seen.insert(next).second) stack.emplace_back(next, successors(next));
-    }
-  }
-  return order;
 }
 
 class Printer {
@@ -115,31 +92,38 @@ Shape Printer::shape_with_layouts(const Instr& i) {
 }
 
 std::vector<Instr*> Printer::instrs(const Computation& c) {
-  std::vector<Instr*> roots;
-  if (o_.canonical_names) {
-    roots = c.params();
-    for (Instr* i : post_order(c)) roots.push_back(i);
-  } else {
-    for (auto& i : c.instrs()) roots.push_back(i.get());
-  }
-  return ordered<Instr>(roots, [](Instr* i) {
-    std::vector<Instr*> before(i->operands.rbegin(), i->operands.rend());
-    if (i->extras)
-      before.insert(before.end(), i->extras->control_predecessors.begin(), i->extras->control_predecessors.end());
-    return before;
-  });
+  if (!o_.canonical_names) return stable_order(c);
+  std::vector<Instr*> roots = c.params();
+  for (Instr* i : post_order(c)) roots.push_back(i);
+  return stable_order(roots);
 }
 
+// Canonical: in order of the calls of live code.
 std::vector<Computation*> Printer::computations(const Module& m) {
-  std::vector<Computation*> roots;
-  for (auto& c : m.computations())
-    if (!o_.canonical_names || c.get() == m.entry()) roots.push_back(c.get());
-  return ordered<Computation>(roots, [this](Computation* c) {
+  if (!o_.canonical_names) return stable_order(m);
+  std::vector<Computation*> order;
+  absl::flat_hash_set<Computation*> seen;
+  std::vector<std::pair<Computation*, std::vector<Computation*>>> stack;
+  auto open = [&](Computation* c) {
+    if (!seen.insert(c).second) return;
     std::vector<Computation*> callees;
     for (Instr* i : instrs(*c)) callees.insert(callees.end(), i->calls.begin(), i->calls.end());
     std::reverse(callees.begin(), callees.end());
-    return callees;
-  });
+    stack.emplace_back(c, std::move(callees));
+  };
+  open(m.entry());
+  while (!stack.empty()) {
+    std::vector<Computation*>& todo = stack.back().second;
+    if (todo.empty()) {
+      order.push_back(stack.back().first);
+      stack.pop_back();
+      continue;
+    }
+    Computation* next = todo.back();
+    todo.pop_back();
+    open(next);
+  }
+  return order;
 }
 
 std::string Printer::module(const Module& m) {
@@ -311,7 +295,7 @@ void Printer::attribute_map(const char* key, const std::map<std::string, std::st
   absl::StrAppend(&out_, ", ", key, "={");
   bool first = true;
   for (auto& [k, v] : map) {
-    bool plain = !k.empty() && std::all_of(k.begin(), k.end(), text::is_name_char);
+    bool plain = !k.empty() && std::all_of(k.begin(), k.end(), is_name_char);
     absl::StrAppend(&out_, first ? "" : ",", plain ? k : quote(k), "=", braced_or_quoted(v));
     first = false;
   }

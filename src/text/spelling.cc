@@ -2,25 +2,13 @@
 #include "text/spelling.h"
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_join.h"
-#include "text/lexer.h"
+#include "base/lexer.h"
 
 namespace braze::text {
 
 namespace {
 
 using Words = absl::Span<const std::string_view>;
-
-constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-constexpr std::string_view kCompareTypes[] = {"DEFAULT", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
-constexpr std::string_view kPrecisions[] = {"default", "high", "highest"};
-constexpr std::string_view kFfts[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
-constexpr std::string_view kDistributions[] = {"rng_uniform", "rng_normal"};
-constexpr std::string_view kAlgorithms[] = {"rng_default", "rng_three_fry", "rng_philox"};
-constexpr std::string_view kTransposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
-constexpr std::string_view kFusions[] = {"kLoop", "kInput", "kOutput", "kCustom"};
-constexpr std::string_view kApiVersions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-                                             "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
 
 // Fields that are left out while they have their default value; all others are always printed.
 constexpr std::string_view kOptional[] = {
@@ -33,22 +21,6 @@ constexpr std::string_view kOptional[] = {
     "operand_layouts", "result_layouts", "lhs_ragged_dims", "rhs_group_dims"};
 
 }  // namespace
-
-template <> Words spellings<CompareDirection>() { return kDirections; }
-template <> Words spellings<CompareType>() { return kCompareTypes; }
-template <> Words spellings<Precision>() { return kPrecisions; }
-template <> Words spellings<FftType>() { return kFfts; }
-template <> Words spellings<RngDistribution>() { return kDistributions; }
-template <> Words spellings<RngAlgorithm>() { return kAlgorithms; }
-template <> Words spellings<TransposeA>() { return kTransposes; }
-template <> Words spellings<FusionKind>() { return kFusions; }
-Words api_versions() { return kApiVersions; }
-
-std::string list_of(Words words) {
-  std::string out;
-  for (std::string_view w : words) out += (out.empty() ? "" : ", ") + std::string(w);
-  return out;
-}
 
 std::string_view attribute_name(Op op, std::string_view field) {
   if (field == "config") return op == Op::kInfeed ? "infeed_config" : "outfeed_config";

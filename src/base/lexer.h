@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lexer: a cursor over HLO text that reads one piece at a time and reports errors with a caret.
+// Lexer: a cursor over text that reads one piece at a time and reports errors with a caret.
 //
 // HLO text has no fixed token set (a window "2x2_1", dimension labels "bf01_oi01->bf01" and raw MLIR
 // inside braces all depend on where they stand), so the parser asks for the piece it wants. Every
@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 
-namespace braze::text {
+namespace braze {
 
 class Lexer {
  public:
@@ -58,4 +58,4 @@ class Lexer {
 
 bool is_name_char(char c);
 
-}  // namespace braze::text
+}  // namespace braze

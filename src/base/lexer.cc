@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/lexer.h"
+#include "base/lexer.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 
-namespace braze::text {
+namespace braze {
 
 bool is_name_char(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
@@ -222,4 +222,4 @@ Status Lexer::expected(std::string_view what) {
   return error(pos_, str_cat("expected ", what, ", found '", found, "'"));
 }
 
-}  // namespace braze::text
+}  // namespace braze
