@@ -8,6 +8,7 @@ find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
 find_library(BRAZE_ZSTD zstd REQUIRED)
 find_package(ZLIB REQUIRED)
 find_library(BRAZE_XXHASH xxhash REQUIRED)
+find_path(BRAZE_PROTOZERO protozero/pbf_reader.hpp REQUIRED)  # headers only
 find_library(BRAZE_LAPACK lapack REQUIRED)
 
 # The static LLVM libraries are linked, so that a host process may carry its own LLVM.

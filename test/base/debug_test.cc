@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/debug.h"
+
+#include <gtest/gtest.h>
+
+namespace braze {
+namespace {
+
+TEST(Debug, CommaListOfKnobs) {
+  Debug d = parse_debug("3,dump=/tmp/d,pass=^fuse$,check,verify=2,fuel=137", "");
+  EXPECT_EQ(d.level, 3);
+  EXPECT_EQ(d.dump_dir, "/tmp/d");
+  EXPECT_TRUE(d.check);
+  EXPECT_EQ(d.verify, 2);
+  EXPECT_EQ(d.fuel, 137);
+  EXPECT_TRUE(d.dump_text);
+  EXPECT_TRUE(d.dumps_pass("fuse"));
+  EXPECT_FALSE(d.dumps_pass("fuse2"));
+  EXPECT_TRUE(d.dumps_module("anything"));
+  EXPECT_TRUE(d.unknown.empty());
+}
+
+TEST(Debug, Defaults) {
+  Debug d = parse_debug("", "");
+  EXPECT_EQ(d.level, 0);
+  EXPECT_EQ(d.verify, 1);
+  EXPECT_EQ(d.fuel, -1);
+  EXPECT_FALSE(d.dumps());
+  EXPECT_FALSE(d.dumps_pass("x"));
+}
+
+TEST(Debug, XlaFlags) {
+  Debug d = parse_debug("", "  --xla_dump_to=/x --xla_dump_hlo_as_dot --xla_dump_hlo_as_text=false\n"
+                            "--xla_dump_hlo_pass_re='a|b' --xla_force_host_platform_device_count=8 --xla_gpu_foo=1 --xla_bar");
+  EXPECT_EQ(d.dump_dir, "/x");
+  EXPECT_TRUE(d.dump_dot);
+  EXPECT_FALSE(d.dump_text);
+  EXPECT_TRUE(d.dumps_pass("b2"));
+  EXPECT_EQ(d.host_devices, 8);
+  EXPECT_EQ(d.unknown, (std::vector<std::string>{"--xla_gpu_foo=1", "--xla_bar"}));
+}
+
+TEST(Debug, OwnKnobsWinAndBadValuesAreReported) {
+  Debug d = parse_debug("dump=/mine,fuel=lots,verify,nonsense,,check=maybe", "--xla_dump_to=/xla");
+  EXPECT_EQ(d.dump_dir, "/mine");
+  EXPECT_EQ(d.unknown, (std::vector<std::string>{"fuel=lots", "verify", "nonsense", "check=maybe"}));
+}
+
+TEST(Debug, RegexThatIsNoneMatchesAsText) {
+  EXPECT_TRUE(regex_matches("a[", "xa[y"));
+  EXPECT_FALSE(regex_matches("a[", "xay"));
+  EXPECT_TRUE(regex_matches(".*", ""));
+}
+
+TEST(Debug, EveryKnobIsDocumented) {
+  for (const DebugKnob& k : debug_knobs()) EXPECT_FALSE(k.doc.empty()) << k.name;
+}
+
+}  // namespace
+}  // namespace braze
