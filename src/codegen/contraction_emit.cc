@@ -3,6 +3,7 @@
 #include "codegen/contraction_emit.h"
 
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace braze::codegen {
 
@@ -309,6 +310,21 @@ Value* Emit::madd(Value* x, Value* y, Value* c) {
   if (!is_float(acc)) return b.CreateAdd(b.CreateMul(x, y), c);
   if (!target.fma) return b.CreateFAdd(b.CreateFMul(x, y), c);
   return b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, c});
+}
+
+Value* Emit::dot(WordProduct kind, Value* x, Value* y, Value* c) {
+  if (kind == WordProduct::kNone) return madd(x, y, c);
+  if (kind == WordProduct::kBytes || (w == 16 && target.vnni)) {
+    const auto id = kind == WordProduct::kBytes ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
+                                                : llvm::Intrinsic::x86_avx512_vpdpwssd_512;
+    return b.CreateIntrinsic(id, {}, {c, x, y});
+  }
+  const auto id = w == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
+                  : w == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
+                           : llvm::Intrinsic::x86_sse2_pmadd_wd;
+  Type* pairs = vector(b.getInt16Ty(), 2 * w);
+  return b.CreateAdd(
+      c, b.CreateIntrinsic(id, {}, {b.CreateBitCast(x, pairs), b.CreateBitCast(y, pairs)}));
 }
 
 Value* Emit::plus(Value* x, Value* y) {

@@ -23,6 +23,16 @@ namespace braze::codegen {
 using llvm::Value;
 using Values = std::vector<Value*>;
 
+// How x * y is computed in a tile: elements, or 32-bit words of elements that are adjacent along k.
+enum class WordProduct : uint8_t {
+  kNone,
+  kBytes,  // four u8 of x by four s8 of y (needs vnni)
+  kPairs,  // two s16 of x by two s16 of y
+};
+inline int word_elements(WordProduct p) {
+  return p == WordProduct::kBytes ? 4 : p == WordProduct::kPairs ? 2 : 1;
+}
+
 class Emit {
  public:
   Emit(llvm::Module& module, const Target& target, Dtype acc);
@@ -97,6 +107,8 @@ class Emit {
   Value* zero_acc();
   Value* madd(Value* x, Value* y, Value* c);  // x * y + c
   Value* plus(Value* x, Value* y);
+  // Products of 32-bit words that hold several small integers, summed into the s32 lanes of c.
+  Value* dot(WordProduct kind, Value* x, Value* y, Value* c);
   Value* sum_lanes(Value* v);  // scalar, in a fixed order
 
   // Within each 128-bit lane of as many vectors as it has elements: vec[i][j] → vec[j][i].

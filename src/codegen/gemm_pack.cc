@@ -18,6 +18,7 @@ class Packer {
         f_(e, s, hooks),
         left_(left),
         hooked_(left ? hooks.lhs != nullptr : hooks.rhs != nullptr),
+        group_(word_elements(s.word)),
         bytes_(byte_size(e.acc)) {}
 
   llvm::Function* run(const std::string& name) {
@@ -42,6 +43,7 @@ class Packer {
       pack_a();
     } else {
       pack_b();
+      if (s_.shifted) correct();
     }
     e_.end_function();
     return f;
@@ -58,7 +60,8 @@ class Packer {
   }
   // The linear k step within the packed panel.
   Value* row(Value* i, Value* j) {
-    return s_.mid_block == 1 ? j : e_.add(e_.mul(i, s_.k_inner()), j);
+    j = e_.div(j, group_);
+    return s_.mid_block == 1 ? j : e_.add(e_.mul(i, s_.words(s_.k_inner())), j);
   }
   // Coordinates, for hooks.
   Values at(Value* i, Value* j) {
@@ -95,16 +98,20 @@ class Packer {
   void pack_panel(Value* n, int vectors, int last_lanes, Value* to) {
     const int64_t rhs_bytes = byte_size(s_.spec.rhs);
     Value* from = hooked_ ? nullptr : f_.rhs_at(k_.first, n);
-    each_k(1, [&](Value* i, Value* j) {
+    each_k(group_, [&](Value* i, Value* j) {
       Value* line = e_.at(to, e_.mul(row(i, j), s_.nv * s_.w * bytes_));
       Value* source = hooked_ ? nullptr : e_.at(from, offset(i, j));
       for (int v = 0; v < vectors; ++v) {
         Value* mask =
             v == vectors - 1 && last_lanes < s_.w ? e_.mask_const(s_.w, last_lanes) : nullptr;
-        Value* x = hooked_
-                       ? f_.load_rhs(at(i, j), e_.add(n, e_.i64(v * s_.w)), false, mask, s_.w)
-                       : e_.load(s_.spec.rhs, e_.at(source, v * s_.w * s_.spec.rhs_n * rhs_bytes),
-                                 s_.w, mask, s_.spec.rhs_n * rhs_bytes);
+        Value* x;
+        if (hooked_) {
+          x = f_.load_rhs(at(i, j), e_.add(n, e_.i64(v * s_.w)), false, mask, s_.w);
+        } else {
+          Value* p = e_.at(source, v * s_.w * s_.spec.rhs_n * rhs_bytes);
+          x = group_ > 1 ? word_across(p, j, mask)
+                         : e_.load(s_.spec.rhs, p, s_.w, mask, s_.spec.rhs_n * rhs_bytes);
+        }
         e_.store_acc(x, e_.at(line, v * s_.w * bytes_));
       }
     });
@@ -136,8 +143,9 @@ class Packer {
           column.push_back(e_.at(column[0], c * s_.spec.rhs_n * rhs_bytes));
         }
       }
-      each_k(q, [&](Value* i, Value* j) {
-        Value* mask = k_multiple_of(q) ? nullptr : e_.mask_below(q, e_.sub(k_.inner, j));
+      each_k(q * group_, [&](Value* i, Value* j) {
+        Value* mask =
+            group_ > 1 || k_multiple_of(q) ? nullptr : e_.mask_below(q, e_.sub(k_.inner, j));
         Value* from = offset(i, j);
         Values v;
         for (int r = 0; r < q; ++r) {
@@ -145,10 +153,12 @@ class Packer {
           for (int c = r; c < s_.w; c += q) {
             Value* x = column[static_cast<size_t>(c)];
             parts.push_back(hooked_ ? f_.load_rhs(at(i, j), x, true, mask, q)
-                                    : e_.load_raw(s_.spec.rhs, e_.at(x, from), q, mask, rhs_bytes));
+                            : group_ > 1
+                                ? words_along(e_.at(x, from), j, q)
+                                : e_.load_raw(s_.spec.rhs, e_.at(x, from), q, mask, rhs_bytes));
           }
           v.push_back(e_.concat(parts));
-          if (!hooked_) v.back() = e_.convert_in(s_.spec.rhs, v.back());
+          if (!hooked_ && group_ == 1) v.back() = e_.convert_in(s_.spec.rhs, v.back());
         }
         e_.transpose_in_lanes(v);
         // Rows past the block fall on the next middle step's, written later, or on the panel's
@@ -168,7 +178,12 @@ class Packer {
       e_.loop(e_.i64(0), rows, [&](Value* r) {
         Value* line = e_.at(to_, e_.mul(e_.add(e_.mul(t, s_.a_tile), e_.mul(r, s_.a_row)), bytes_));
         const GemmRow at_row{tile.first.outer, e_.add(tile.first.m, r)};
-        each_k(s_.w, [&](Value* i, Value* j) {
+        each_k(s_.w * group_, [&](Value* i, Value* j) {
+          if (group_ > 1) {
+            e_.store_acc(words_along(f_.lhs_at(at_row, at(i, j)), j, s_.w),
+                         e_.at(line, e_.mul(row(i, j), bytes_)));
+            return;
+          }
           Value* mask = k_multiple_of(s_.w) ? nullptr : e_.mask_below(s_.w, e_.sub(k_.inner, j));
           e_.store_acc(f_.load_lhs(at_row, at(i, j), true, mask, s_.w),
                        e_.at(line, e_.mul(row(i, j), bytes_)));
@@ -181,8 +196,9 @@ class Packer {
   // while they are near, however far apart the k steps lie.
   void pack_interleaved() {
     const int64_t step = s_.spec.k.back().lhs * byte_size(s_.spec.lhs);
-    each_k(kChunk, [&](Value* i, Value* j) {
-      Value* left = e_.min(e_.i64(kChunk), e_.sub(k_.inner, j));
+    each_k(kChunk * group_, [&](Value* i, Value* j) {
+      Value* steps = e_.div(e_.add(e_.sub(k_.inner, j), e_.i64(group_ - 1)), group_);
+      Value* left = e_.min(e_.i64(kChunk), steps);
       Value* line = e_.at(to_, e_.mul(row(i, j), s_.mr * bytes_));
       e_.loop(e_.i64(0), count_, [&](Value* t) {
         const GemmTileRows tile = tile_rows(e_, s_, e_.add(first_, t));
@@ -190,7 +206,8 @@ class Packer {
         Value* to = e_.at(line, e_.mul(t, s_.a_tile * bytes_));
         e_.loop_carry(e_.i64(0), left, 1, {to}, true, [&](Value* c, const Values& v) {
           for (int r = 0; r < s_.mr; r += s_.w) {
-            interleave(tile, r, i, e_.add(j, c), from, e_.mul(c, step), v[0]);
+            interleave(tile, r, i, e_.add(j, e_.mul(c, group_)), from, e_.mul(c, step * group_),
+                       v[0]);
           }
           return Values{e_.at(v[0], s_.mr * bytes_)};
         });
@@ -214,15 +231,87 @@ class Packer {
       const int64_t bytes = byte_size(s_.spec.lhs);
       Value* p = e_.at(e_.at(from, offset), r * bytes);
       e_.prefetch(e_.at(p, kChunk * s_.spec.k.back().lhs * bytes));
-      v = e_.load(s_.spec.lhs, p, s_.w, mask);
+      v = group_ > 1 ? word_across(p, j, mask) : e_.load(s_.spec.lhs, p, s_.w, mask);
     }
     e_.store_acc(v, e_.at(to, r * bytes_), mask);
+  }
+
+  // The integer in the low bits of a word lane: as u8 of the left side, s8 of the right, or s16.
+  Value* narrow(Value* v, llvm::Type* to) {
+    const Dtype t = left_ ? s_.spec.lhs : s_.spec.rhs;
+    if (s_.word == WordProduct::kBytes) {
+      return left_ && s_.shifted ? e_.b.CreateXor(v, llvm::ConstantInt::get(v->getType(), 0x80))
+                                 : v;
+    }
+    return t == Dtype::kU8 ? e_.b.CreateZExt(v, to) : e_.b.CreateSExtOrBitCast(v, to);
+  }
+
+  // w words across the lanes of p, each of the group's k steps from j on; steps past the block are
+  // 0.
+  Value* word_across(Value* p, Value* j, Value* mask) {
+    const Dtype t = left_ ? s_.spec.lhs : s_.spec.rhs;
+    const int64_t lanes_step = byte_size(t);
+    const int64_t step = (left_ ? s_.spec.k.back().lhs : s_.spec.k.back().rhs) * byte_size(t);
+    llvm::Type* half = Emit::vector(e_.b.getInt16Ty(), s_.w);
+    Value* word = nullptr;
+    for (int i = 0; i < group_; ++i) {
+      Value* m = mask;
+      if (i > 0 && !k_multiple_of(group_)) {
+        Value* inside = e_.b.CreateICmpSLT(e_.add(j, e_.i64(i)), k_.inner);
+        m = e_.b.CreateVectorSplat(static_cast<unsigned>(s_.w), inside);
+        if (mask) m = e_.b.CreateAnd(m, mask);
+      }
+      Value* v = narrow(e_.load_raw(t, e_.at(p, i * step), s_.w, m, lanes_step), half);
+      v = e_.b.CreateZExt(v, e_.acc_vector());
+      if (i > 0) v = e_.b.CreateShl(v, static_cast<uint64_t>(32 / group_ * i));
+      word = word ? e_.b.CreateOr(word, v) : v;
+    }
+    return word;
+  }
+
+  // `words` words along k at p, from step j on; steps past the block are 0 (128 if shifted).
+  Value* words_along(Value* p, Value* j, int words) {
+    const Dtype t = left_ ? s_.spec.lhs : s_.spec.rhs;
+    const int n = words * group_;
+    Value* mask = nullptr;
+    if (!k_multiple_of(n)) {
+      mask = e_.mask_below(n, e_.sub(k_.inner, j));
+    }
+    Value* v = narrow(e_.load_raw(t, p, n, mask, byte_size(t)), Emit::vector(e_.b.getInt16Ty(), n));
+    return e_.b.CreateBitCast(v, Emit::vector(e_.b.getInt32Ty(), words));
+  }
+
+  // The last row of each panel: -128 times the sum of each column.
+  void correct() {
+    const int64_t vector = s_.w * bytes_, line = s_.nv * vector;
+    const int64_t tail = s_.last_nv != s_.nv || s_.last_lanes != s_.w;
+    Value* panels = tail ? e_.add(count_, e_.b.CreateZExt(ragged_, e_.i64_type())) : count_;
+    Value* rows = e_.mul(k_.mid, s_.words(s_.k_inner()));
+    if (s_.mid_block == 1) rows = e_.div(e_.add(k_.inner, e_.i64(group_ - 1)), group_);
+    Value* weight = llvm::ConstantInt::get(e_.acc_vector(), 0x80808080U);
+    e_.loop(e_.i64(0), panels, [&](Value* p) {
+      Value* panel = e_.at(to_, e_.mul(p, s_.b_rows * line));
+      Values sums(static_cast<size_t>(s_.nv), e_.zero_acc());
+      sums = e_.loop_carry(e_.i64(0), rows, 1, sums, true, [&](Value* r, const Values& v) {
+        Values next;
+        for (int i = 0; i < s_.nv; ++i) {
+          Value* x = e_.load_acc(e_.at(panel, e_.add(e_.mul(r, line), e_.i64(i * vector))));
+          next.push_back(e_.dot(s_.word, weight, x, v[static_cast<size_t>(i)]));
+        }
+        return next;
+      });
+      for (int i = 0; i < s_.nv; ++i) {
+        e_.store_acc(e_.b.CreateNeg(sums[static_cast<size_t>(i)]),
+                     e_.at(panel, (s_.b_rows - 1) * line + i * vector));
+      }
+    });
   }
 
   Emit& e_;
   const GemmShape& s_;
   GemmFrame f_;
   const bool left_, hooked_;
+  const int group_;  // k steps in a packed word
   const int64_t bytes_;
   KBlock k_;
   Value *first_ = nullptr, *count_ = nullptr, *ragged_ = nullptr, *to_ = nullptr;

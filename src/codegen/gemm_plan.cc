@@ -163,8 +163,29 @@ void take_outer_rows(GemmShape& s, bool keep) {
   for (const GemmBatchDim& d : rows) s.outer_rows *= d.size;
 }
 
+// Small integers into s32, at least a few rows, strides that packing reads well.
+void choose_words(GemmShape& s, const Target& target, GemmHooked hooked) {
+  const GemmSpec& p = s.spec;
+  auto small = [](Dtype t) { return t == Dtype::kS8 || t == Dtype::kU8 || t == Dtype::kS16; };
+  const GemmContractedDim& inner = p.k.back();
+  if (byte_size(p.acc) != 4 || !is_int(p.acc) || !small(p.lhs) || !small(p.rhs) || hooked.lhs ||
+      hooked.rhs)
+    return;
+  if (s.rows() < 4 || inner.size < 4 || (inner.lhs != 1 && p.lhs_m != 1) ||
+      (inner.rhs != 1 && p.rhs_n != 1))
+    return;
+  const bool bytes = target.vnni && p.rhs == Dtype::kS8 && byte_size(p.lhs) == 1;
+  s.word = bytes ? WordProduct::kBytes : WordProduct::kPairs;
+  s.shifted = bytes && p.lhs == Dtype::kS8;
+}
+
 void choose_packing(GemmShape& s, GemmHooked hooked) {
   if (s.k_total() == 0) return;  // an empty sum loads nothing
+  if (s.word != WordProduct::kNone) {
+    s.pack_a = s.pack_b = true;
+    s.a_interleaved = s.spec.k.back().lhs != 1;
+    return;
+  }
   const GemmSpec& p = s.spec;
   const GemmContractedDim& inner = p.k.back();
   const int64_t b_stride = std::abs(inner.rhs) * byte_size(p.rhs);
@@ -191,7 +212,6 @@ void choose_sums(GemmShape& s, GemmHooked hooked) {
 
 void choose_blocks(GemmShape& s, const Target& target) {
   const int64_t bytes = byte_size(s.spec.acc), panel = s.nv * s.w;
-  const int64_t kc = s.mid_block * s.inner_block;
   const double per_cycle = flops_per_cycle(target, s.spec.acc);
   const double column_cycles =
       2.0 * static_cast<double>(s.mr * s.k_total()) / per_cycle;  // one row tile
@@ -216,14 +236,16 @@ void choose_blocks(GemmShape& s, const Target& target) {
   }
   s.row_groups = ceil_div(s.row_tiles, s.group_tiles);
   if (s.max_groups == 0) s.max_groups = s.row_groups;
-  s.a_row = round_up(kc, s.w) + s.w;
-  s.b_rows = round_up(s.inner_block, s.w) + (s.mid_block - 1) * s.inner_block;
+  const int64_t words = s.mid_block * s.words(s.inner_block);  // packed steps of a block
+  s.a_row = round_up(words, s.w) + s.w;
+  s.b_rows = round_up(s.words(s.inner_block), s.w) + (s.mid_block - 1) * s.words(s.inner_block) +
+             s.shifted;
   s.c_bytes = round_up(c_tiles * s.mr * s.c_row * bytes, 64);
   if (s.pack_b) s.b_bytes = round_up(s.b_rows * s.c_row * bytes, 64);
   if (s.pack_a) {
     // Rows that are contiguous along m are packed many at a time, to use whole cache lines.
     if (s.a_interleaved) s.a_group = std::min(s.row_tiles, ceil_div(96, s.mr));
-    s.a_tile = round_up(s.a_interleaved ? kc * s.mr + s.w : s.mr * s.a_row, 16);
+    s.a_tile = round_up(s.a_interleaved ? words * s.mr + s.w : s.mr * s.a_row, 16);
     s.a_bytes = round_up(s.a_group * s.a_tile * bytes, 64);
   }
 }
@@ -300,7 +322,10 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
     shape_dot(s, target);
   } else {
     choose_tile(s, target);
-    choose_k_blocks(s, s.row_tiles == 1 ? kInnerBlockOneTile : kInnerBlock * 4 / byte_size(p.acc));
+    choose_words(s, target, hooked);
+    choose_k_blocks(s, s.row_tiles == 1
+                           ? kInnerBlockOneTile
+                           : kInnerBlock * word_elements(s.word) * 4 / byte_size(p.acc));
     const double flops =
         2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
     choose_parts(s, flops / flops_per_cycle(target, p.acc));

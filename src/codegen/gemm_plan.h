@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "codegen/contraction_emit.h"
 #include "codegen/gemm.h"
 
 namespace braze::codegen {
@@ -46,6 +47,10 @@ struct GemmShape {
   // Parts of the K blocks summed apart into the workspace; 1: none.
   int64_t parts = 1, blocks_per_part = 1;
   bool pack_a = false, pack_b = false;
+  // Small integers: both sides packed as words of adjacent k; `shifted`: s8 on the left, packed as
+  // u8 by adding 128, which a last row in each packed panel of b makes up for.
+  WordProduct word = WordProduct::kNone;
+  bool shifted = false;
   bool a_interleaved = false;  // packed a is [k][rows]; otherwise [row][k]
   bool mask_b = false;         // loads of b are masked in the last panel
   bool prepack = false;        // b is packed once, by a phase of its own, into the workspace
@@ -63,6 +68,7 @@ struct GemmShape {
   int64_t k_mid() const { return spec.k[spec.k.size() - 2].size; }
   int64_t k_inner() const { return spec.k.back().size; }
   int64_t k_total() const;
+  int64_t words(int64_t k) const { return (k + word_elements(word) - 1) / word_elements(word); }
   int64_t rows() const { return outer_rows * spec.m; }
   int64_t full_tiles() const { return outer_tiles - short_tiles; }
   int64_t items() const { return parts * batches * col_blocks * row_groups; }

@@ -18,6 +18,7 @@ enum Argument : unsigned {
   kOld,
   kOldRow,
   kOldPanel,
+  kStart,
   kLevels
 };
 constexpr unsigned kPerLevel = 3;
@@ -38,7 +39,7 @@ class TileEmitter {
     const std::string name = describe();
     if (llvm::Function* f = e_.module.getFunction(name)) return f;
     llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
-    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i};
+    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i};
     params.insert(params.end(), kPerLevel * static_cast<size_t>(d_.levels), i);
     llvm::Function* f = e_.begin_internal(name, params);
     Values a{e_.arg(kA)};
@@ -46,7 +47,7 @@ class TileEmitter {
       a.push_back(e_.at(a.back(), e_.mul(e_.arg(kARow), kRowsPerPointer)));
     const Values start{e_.arg(kB), e_.arg(kC), e_.arg(kOld)};
     e_.loop_carry(e_.i64(0), e_.arg(kPanels), 1, start, false, [&](Value*, const Values& v) {
-      Values sums(static_cast<size_t>(d_.rows * d_.vectors), e_.zero_acc());
+      Values sums = start_sums(v[0]);
       if (!d_.empty) sums = level(0, a, v[0], sums);
       store(v[1], sums, v[2]);
       return Values{e_.at(v[0], e_.arg(kBPanel)), e_.at(v[1], d_.vectors * lanes_ * bytes_),
@@ -57,6 +58,16 @@ class TileEmitter {
   }
 
  private:
+  Values start_sums(Value* b) {
+    Values sums(static_cast<size_t>(d_.rows * d_.vectors), e_.zero_acc());
+    if (!d_.start) return sums;
+    for (int v = 0; v < d_.vectors; ++v) {
+      Value* x = e_.load_acc(e_.at(e_.at(b, e_.arg(kStart)), v * lanes_ * bytes_));
+      for (int r = 0; r < d_.rows; ++r) sums[static_cast<size_t>(r * d_.vectors + v)] = x;
+    }
+    return sums;
+  }
+
   // Carried through a loop: the sums, the pointers into a, the pointer into b.
   Values level(int l, const Values& a, Value* b, Values sums) {
     if (l == d_.levels) return step(a, b, std::move(sums));
@@ -101,7 +112,7 @@ class TileEmitter {
       Value* x = e_.load_broadcast(d_.a_type, row_at(a, r), lanes_);
       for (int v = 0; v < d_.vectors; ++v) {
         Value*& s = sums[static_cast<size_t>(r * d_.vectors + v)];
-        s = e_.madd(x, right[static_cast<size_t>(v)], s);
+        s = e_.dot(d_.word, x, right[static_cast<size_t>(v)], s);
       }
     }
     return sums;
@@ -125,7 +136,8 @@ class TileEmitter {
     return str_cat("tile.", e_.w, ".", name(e_.acc), ".", name(d_.a_type), ".", name(d_.b_type),
                    ".", d_.rows, "x", d_.vectors, ".", d_.last_lanes, d_.mask_b ? "b" : "",
                    d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
-                   d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row);
+                   d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row,
+                   ".w", static_cast<int>(d_.word), d_.start ? "s" : "");
   }
 
   Emit& e_;
@@ -146,6 +158,7 @@ void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall&
   Values args{call.a, call.b, call.c, call.panels, call.a_row, call.c_row, call.b_panel};
   args.insert(args.end(), {d.add ? call.old : none, d.add ? call.old_row : zero,
                            d.add ? call.old_panel : zero});
+  args.push_back(d.start ? call.start : zero);
   for (const TileLevel& l : call.levels) args.insert(args.end(), {l.count, l.a_step, l.b_step});
   e.b.CreateCall(tile, args);
 }

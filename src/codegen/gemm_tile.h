@@ -21,8 +21,10 @@ struct TileDesc {
   bool adjacent_rows = false;  // the rows of a are adjacent elements; otherwise a_row apart
   int64_t fixed_row = 0;  // if not 0, a_row as a constant: tall tiles lack registers for addresses
   int levels = 1;         // loops of the sum
-  bool add = false;       // whether there are old sums
-  bool empty = false;     // the sum has no terms
+  WordProduct word = WordProduct::kNone;  // elements are words of several k
+  bool start = false;                     // sums start from a row of vectors at b + start
+  bool add = false;                       // whether there are old sums
+  bool empty = false;                     // the sum has no terms
 };
 
 // One loop of the sum: how often, at least once, and the byte steps of both operands.
@@ -37,6 +39,7 @@ struct TileCall {
         *b_panel = nullptr;  // byte strides; vectors of c are contiguous
   // Where the sums start from; its rows and panels may be 0 apart (one row of zeros).
   Value *old = nullptr, *old_row = nullptr, *old_panel = nullptr;
+  Value* start = nullptr;
   std::vector<TileLevel> levels;  // outermost first; the innermost a_step is the description's
 };
 

@@ -45,12 +45,12 @@ class TilesKernel {
   int64_t a_step(const GemmContractedDim& d, bool middle) const {
     if (!s_.pack_a) return d.lhs * byte_size(s_.spec.lhs);
     const int64_t step = s_.a_interleaved ? s_.mr * bytes_ : bytes_;
-    return middle ? s_.k_inner() * step : step;
+    return middle ? s_.words(s_.k_inner()) * step : step;
   }
   int64_t b_step(const GemmContractedDim& d, bool middle) const {
     if (!s_.pack_b) return d.rhs * byte_size(s_.spec.rhs);
     const int64_t step = s_.nv * s_.w * bytes_;
-    return middle ? s_.k_inner() * step : step;
+    return middle ? s_.words(s_.k_inner()) * step : step;
   }
   int64_t a_row_bytes() const {
     if (!s_.pack_a) return s_.spec.lhs_m * byte_size(s_.spec.lhs);
@@ -70,6 +70,9 @@ class TilesKernel {
     d.adjacent_rows = a_row_bytes() == byte_size(d.a_type) || rows == 1;
     if (!d.adjacent_rows && rows > kMostAddressedRows) d.fixed_row = a_row_bytes();
     d.levels = s_.mid_block > 1 ? 2 : 1;
+    d.word = s_.word;
+    d.start = s_.shifted;
+    if (s_.word != WordProduct::kNone) d.a_type = d.b_type = Dtype::kS32;
     d.add = adds();
     d.empty = s_.k_total() == 0;
     return d;
@@ -204,7 +207,10 @@ class TilesKernel {
     call.b_panel = e_.i64(b_panel);
     if (s_.mid_block > 1)
       call.levels.push_back({k.mid, e_.i64(a_step(mid, true)), e_.i64(b_step(mid, true))});
-    call.levels.push_back({k.inner, e_.i64(a_step(inner, false)), e_.i64(b_step(inner, false))});
+    call.start = e_.i64((s_.b_rows - 1) * s_.nv * s_.w * bytes_);
+    const int per_word = word_elements(s_.word);
+    Value* steps = e_.div(e_.add(k.inner, e_.i64(per_word - 1)), per_word);
+    call.levels.push_back({steps, e_.i64(a_step(inner, false)), e_.i64(b_step(inner, false))});
     Value* b = s_.pack_b ? packed_ : f_.rhs_at(k.first, column_);
     auto run = [&](const Tile& t, Value* skip, Value* count) {
       call.b = e_.at(b, e_.mul(skip, b_panel));

@@ -292,10 +292,11 @@ TEST(Gemm, RandomOtherTypes) {
       {D::kF64, D::kF64, D::kF64, D::kF64},   {D::kBF16, D::kBF16, D::kF32, D::kBF16},
       {D::kBF16, D::kBF16, D::kF32, D::kF32}, {D::kF16, D::kF16, D::kF32, D::kF16},
       {D::kS8, D::kS8, D::kS32, D::kS32},     {D::kU8, D::kS8, D::kS32, D::kS32},
+                            {D::kU8, D::kU8, D::kS32, D::kS32},   {D::kS8, D::kS16, D::kS32, D::kS32},
       {D::kS16, D::kS16, D::kS32, D::kS32},   {D::kS32, D::kS32, D::kS32, D::kS32},
       {D::kBF16, D::kF32, D::kF32, D::kF32}};
-  for (int i = 0; i < 180 && !::testing::Test::HasFatalFailure(); ++i) {
-    const auto& t = types[i % 9];
+  for (int i = 0; i < 220 && !::testing::Test::HasFatalFailure(); ++i) {
+    const auto& t = types[i % 11];
     Target target = testing::level_target(kLevels[i % 5 < 3 ? 0 : i % 5 - 2]);
     const Case c = random_case(random_sizes(rng), t[0], t[1], t[2], t[3], rng);
     if (!gemm_supported(c.spec, target)) continue;
