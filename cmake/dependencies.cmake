@@ -10,6 +10,7 @@ find_package(ZLIB REQUIRED)
 find_library(BRAZE_XXHASH xxhash REQUIRED)
 find_path(BRAZE_PROTOZERO protozero/pbf_reader.hpp REQUIRED)  # headers only
 find_library(BRAZE_LAPACK lapack REQUIRED)
+find_library(BRAZE_BLAS blas REQUIRED)
 
 # The static LLVM libraries are linked, so that a host process may carry its own LLVM.
 llvm_map_components_to_libnames(BRAZE_LLVM core orcjit x86codegen x86asmparser x86desc x86info
@@ -20,6 +21,6 @@ target_include_directories(braze_dependencies SYSTEM INTERFACE ${LLVM_INCLUDE_DI
 target_link_libraries(braze_dependencies INTERFACE
   absl::status absl::statusor absl::strings absl::str_format absl::flat_hash_map
   absl::flat_hash_set absl::inlined_vector absl::span absl::function_ref absl::hash
-  nlohmann_json::nlohmann_json ${BRAZE_LLVM} ${BRAZE_ZSTD} ZLIB::ZLIB ${BRAZE_XXHASH} ${BRAZE_LAPACK}
+  nlohmann_json::nlohmann_json ${BRAZE_LLVM} ${BRAZE_ZSTD} ZLIB::ZLIB ${BRAZE_XXHASH} ${BRAZE_LAPACK} ${BRAZE_BLAS}
   Threads::Threads)
 target_link_options(braze_dependencies INTERFACE -fuse-ld=lld)

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "ops/builder.h"
 #include "ops/dim_rules.h"
 
 namespace braze {
@@ -17,7 +18,7 @@ namespace {
 class Registry {
  public:
   Registry() {
-    for (auto family : {marker_calls})
+    for (auto family : {marker_calls, lapack_calls, decomposition_calls, tensor_calls})
       for (const CustomCallDef& d : family()) add(d);
   }
   void add(const CustomCallDef& d) {
@@ -80,6 +81,20 @@ size_t skip(std::string_view s, size_t i) {
 }
 
 }  // namespace
+
+Result<Literal> eval_scratch(const EvalContext& ctx, Op op, absl::Span<const Literal> operands,
+                             Attrs attrs, const Shape* shape) {
+  Module m("scratch");
+  Builder b(m.add_computation("main"));
+  std::vector<Instr*> params;
+  for (size_t i = 0; i < operands.size(); ++i)
+    params.push_back(b.parameter(static_cast<int64_t>(i), operands[i].shape()));
+  const absl::Span<Computation* const> calls = ctx.instr.calls;
+  Instr* i = shape ? b.op_shaped(op, *shape, params, std::move(attrs), calls)
+                   : b.op(op, params, std::move(attrs), calls);
+  TRY(b.status());
+  return def(op).eval({*i, operands, ctx.run, ctx.world});
+}
 
 const CustomCallDef* find_custom_call(std::string_view target) { return registry().find(target); }
 

@@ -38,6 +38,11 @@ Status check_custom_call(const CustomCallAttrs& a, absl::Span<const Shape* const
                          const Shape& result, absl::Span<Computation* const> calls);
 Result<Literal> eval_custom_call(const EvalContext& ctx);
 
+// Evaluates `op` on values in a module of its own, with the called computations of ctx's instruction.
+// `shape`: as in Builder::op_shaped, or null.
+Result<Literal> eval_scratch(const EvalContext& ctx, Op op, absl::Span<const Literal> operands,
+                             Attrs attrs, const Shape* shape = nullptr);
+
 // Built-in targets by family.
 absl::Span<const CustomCallDef> lapack_calls();
 absl::Span<const CustomCallDef> marker_calls();   // Sharding, annotate_device_placement …
