@@ -9,6 +9,7 @@
 #include "codegen/scalar_emit_impl.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/MDBuilder.h"
 #include "scalar/fold.h"
 
 namespace braze::codegen {
@@ -19,6 +20,7 @@ using scalar::Op;
 using scalar::Range;
 
 constexpr Range kNarrowRange{INT32_MIN, INT32_MAX};
+constexpr int kMaxLazyDepth = 4;
 
 bool is_vector(llvm::Value* v) { return v->getType()->isVectorTy(); }
 bool is_compare(Op op) { return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe; }
@@ -66,6 +68,19 @@ void ScalarEmitter::Impl::forget_if(bool (*predicate)(const Impl&, Scalar, int64
     if (!value || !predicate(*this, Scalar{static_cast<int32_t>(k / 8)}, argument)) continue;
     undo.emplace_back(k, value);
     value = nullptr;
+  }
+}
+
+void ScalarEmitter::Impl::restore(size_t scope) {
+  while (undo.size() > scope) {
+    const auto [k, value] = undo.back();
+    undo.pop_back();
+    if (k >= 0) {
+      cache[k] = value;
+      continue;
+    }
+    vars[-1 - k] = value;
+    note_varying(-1 - k);
   }
 }
 
@@ -143,7 +158,43 @@ void ScalarEmitter::Impl::needs(Scalar s, Mode m, Needs& out) {
     out.emplace_back(s, Mode::kVector);
     return;
   }
-  for (int i = 0; i < 3 && n.args[i]; ++i) out.emplace_back(n.args[i], argument_mode(n, i, m));
+  const bool lazy = is_lazy(n);
+  for (int i = 0; i < 3 && n.args[i]; ++i)
+    if (!lazy || i != 1) out.emplace_back(n.args[i], argument_mode(n, i, m));
+}
+
+bool ScalarEmitter::Impl::is_lazy(const Node& n) const {
+  // Branches are emitted by recursion, so not many in one another; and not into the middle of a block.
+  return n.op == Op::kSelect && n.imm == 1 && is_float(n.type) && lazy_depth < kMaxLazyDepth &&
+         b.GetInsertPoint() == b.GetInsertBlock()->end();
+}
+
+llvm::Value* ScalarEmitter::Impl::build_lazy(const Node& n, Mode m) {
+  llvm::Value* p = found(n.args[0], argument_mode(n, 0, m));
+  llvm::Value* common = found(n.args[2], argument_mode(n, 2, m));
+  llvm::Value* any = p;
+  if (is_vector(p)) {
+    // As an integer: the reduction intrinsic takes longer to compile.
+    any = b.CreateBitCast(p, b.getIntNTy(width));
+    any = b.CreateICmpNE(any, llvm::Constant::getNullValue(any->getType()));
+  }
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  auto* rare = llvm::BasicBlock::Create(b.getContext(), "rare", before->getParent());
+  auto* join = llvm::BasicBlock::Create(b.getContext(), "join", before->getParent());
+  b.CreateCondBr(any, rare, join, llvm::MDBuilder(b.getContext()).createBranchWeights(1, 1 << 20));
+  b.SetInsertPoint(rare);
+  ++lazy_depth;
+  const size_t scope = undo.size();
+  llvm::Value* v = get(n.args[1], argument_mode(n, 1, m));
+  restore(scope);
+  --lazy_depth;
+  llvm::BasicBlock* rare_end = b.GetInsertBlock();
+  b.CreateBr(join);
+  b.SetInsertPoint(join);
+  llvm::PHINode* phi = b.CreatePHI(v->getType(), 2);
+  phi->addIncoming(common, before);
+  phi->addIncoming(v, rare_end);
+  return is_vector(p) ? b.CreateSelect(p, phi, common) : phi;
 }
 
 llvm::Value* ScalarEmitter::Impl::get(Scalar s, Mode m) {
@@ -238,6 +289,7 @@ llvm::Value* ScalarEmitter::Impl::build(Scalar s, Mode m) {
   if (n.op == Op::kConst) return constant_of(b.getContext(), n);
   if (n.op == Op::kVar) return build_var(n, m);
   if (n.op == Op::kLoad) return build_load(s, m);
+  if (is_lazy(n)) return build_lazy(n, m);
   llvm::Type* i32 = llvm::FixedVectorType::get(b.getInt32Ty(), width);
   if (m == Mode::kVector && narrowable(s))
     return b.CreateSExt(found(s, Mode::kNarrow), llvm::FixedVectorType::get(b.getInt64Ty(), width));
@@ -337,19 +389,7 @@ void ScalarEmitter::hoist(absl::Span<const Scalar> roots, absl::Span<const int64
 
 size_t ScalarEmitter::open_scope() { return impl_->undo.size(); }
 
-void ScalarEmitter::close_scope(size_t scope) {
-  Impl& e = *impl_;
-  while (e.undo.size() > scope) {
-    const auto [k, value] = e.undo.back();
-    e.undo.pop_back();
-    if (k >= 0) {
-      e.cache[k] = value;
-      continue;
-    }
-    e.vars[-1 - k] = value;
-    e.note_varying(-1 - k);
-  }
-}
+void ScalarEmitter::close_scope(size_t scope) { impl_->restore(scope); }
 
 llvm::Value* ScalarEmitter::operation(Op op, Dtype t, absl::Span<llvm::Value* const> args) {
   if (is_compare(op)) return impl_->ops.compare(op, t, args[0], args[1]);

@@ -80,6 +80,7 @@ struct ScalarEmitter::Impl {
   absl::flat_hash_map<int64_t, BufferBinding> buffers;
   absl::flat_hash_map<int64_t, llvm::Value*> vars;
   llvm::Value* mask = nullptr;
+  int lazy_depth = 0;  // branches being emitted
   absl::flat_hash_map<int64_t, llvm::Value*> cache;  // node id · 8 + mode
   absl::flat_hash_map<int32_t, Access> accesses;     // of varying loads
   // What to restore when a scope closes: cache entries, and variables (key: -1 - id).
@@ -98,6 +99,7 @@ struct ScalarEmitter::Impl {
   static int64_t key(Scalar s, Mode m) { return int64_t{s.id} * 8 + static_cast<int64_t>(m); }
   void remember(int64_t k, llvm::Value* v);
   void note_varying(int64_t id);  // after its binding changed
+  void restore(size_t scope);
   void forget_if(bool (*predicate)(const Impl&, Scalar, int64_t), int64_t argument);
 
   // Emits (s, m) and what it needs.
@@ -107,6 +109,9 @@ struct ScalarEmitter::Impl {
   using Needs = std::vector<std::pair<Scalar, Mode>>;
   void needs(Scalar s, Mode m, Needs& out);
   llvm::Value* build(Scalar s, Mode m);
+  // A select whose true side is emitted in a branch of its own.
+  bool is_lazy(const scalar::Node& n) const;
+  llvm::Value* build_lazy(const scalar::Node& n, Mode m);
   llvm::Value* build_operation(const scalar::Node& n, Mode m);
   llvm::Value* build_var(const scalar::Node& n, Mode m);
   llvm::Value* splat(llvm::Value* v);

@@ -68,6 +68,12 @@ Scalar Graph::load(Dtype t, int64_t buffer, Scalar offset, Scalar condition) {
   return intern({.op = Op::kLoad, .type = t, .args = {offset, condition}, .imm = buffer});
 }
 
+Scalar Graph::select_rare(Scalar p, Scalar rare, Scalar common) {
+  if (is_const(p)) return const_int(p) ? rare : common;
+  if (rare == common) return common;
+  return intern({.op = Op::kSelect, .type = type(common), .args = {p, rare, common}, .imm = 1});
+}
+
 bool Graph::depends_on(Scalar s, int64_t var) const {
   const auto it = var_bits_.find(var);
   if (it == var_bits_.end()) return false;
@@ -114,8 +120,12 @@ Scalar Graph::substitute(Scalar s, absl::Span<const int64_t> ids,
         const auto it = image.find(n.args[i].id);
         args[i] = it == image.end() ? n.args[i] : it->second;
       }
-      result = n.op == Op::kLoad ? load(n.type, n.imm, args[0], args[1])
-                                 : make(n.op, n.type, args[0], args[1], args[2]);
+      if (n.op == Op::kLoad)
+        result = load(n.type, n.imm, args[0], args[1]);
+      else if (n.op == Op::kSelect && n.imm)
+        result = select_rare(args[0], args[1], args[2]);
+      else
+        result = make(n.op, n.type, args[0], args[1], args[2]);
     }
     image[id] = result;
   }

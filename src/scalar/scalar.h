@@ -42,7 +42,7 @@ enum class Op : uint8_t {
   kPopcnt, kClz,
   // Comparisons: result kPred. Floats: ordered (false on NaN), but kNe is true on NaN.
   kEq, kNe, kLt, kLe,
-  kSelect,  // args: pred, on true, on false
+  kSelect,  // args: pred, on true, on false. imm 1: true is rare, its value worth a branch to avoid
   kCast,    // value conversion to `type`
   kBitcast, // same bits as `type` (equal width)
 };
@@ -111,6 +111,8 @@ class Graph {
   Scalar logical_or(Scalar a, Scalar b) { return make(Op::kOr, Dtype::kPred, a, b); }
   Scalar logical_not(Scalar a) { return make(Op::kNot, Dtype::kPred, a); }
   Scalar select(Scalar p, Scalar t, Scalar f) { return make(Op::kSelect, type(t), p, t, f); }
+  // A select whose rare side is costly: where no lane takes it, compiled code skips it.
+  Scalar select_rare(Scalar p, Scalar rare, Scalar common);
   Scalar cast(Dtype t, Scalar a) { return type(a) == t ? a : make(Op::kCast, t, a); }
   Scalar bitcast(Dtype t, Scalar a) { return type(a) == t ? a : make(Op::kBitcast, t, a); }
 

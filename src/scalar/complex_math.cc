@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Complex functions from the real ones. Products and sums are plain, as HLO's are; quotients, magnitudes
+// and logarithms avoid overflow and cancellation. Inverse functions follow Kahan's formulas, which keep
+// the branch cuts and signed zeros right.
+#include "scalar/complex_math.h"
+
+#include "scalar/real_math.h"
+
+namespace braze::scalar::complex_math {
+namespace {
+
+constexpr double kInfinity = __builtin_inf();
+constexpr double kNan = __builtin_nan("");
+
+struct C {
+  Expr re, im;
+};
+
+C complex(Graph& g, Value v) { return {{&g, v.re}, {&g, v.im}}; }
+Value value(C z) { return {z.re.s, z.im.s}; }
+
+C operator+(C a, C b) { return {a.re + b.re, a.im + b.im}; }
+C operator*(C a, C b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+C select(Expr p, C t, C f) { return {scalar::select(p, t.re, f.re), scalar::select(p, t.im, f.im)}; }
+C negate(C z) { return {-z.re, -z.im}; }
+C times_i(C z) { return {-z.im, z.re}; }
+C times_minus_i(C z) { return {z.im, -z.re}; }
+Expr is_zero(C z) { return equal(z.re, 0) && equal(z.im, 0); }
+C make(Expr like, double re, double im) { return {like.number(re), like.number(im)}; }
+C cast(Dtype t, C z) { return {z.re.cast(t), z.im.cast(t)}; }
+
+// Smith's method: by the ratio of the divisor's parts.
+C divide(C x, C y) {
+  const Expr by_re = abs(y.re) >= abs(y.im);
+  const Expr large = scalar::select(by_re, y.re, y.im), small = scalar::select(by_re, y.im, y.re);
+  const Expr ratio = small / large;
+  const Expr scale = fma(small, ratio, large);
+  const Expr u = scalar::select(by_re, x.re, x.im), v = scalar::select(by_re, x.im, x.re);
+  const Expr re = fma(v, ratio, u) / scale;
+  const Expr difference = fma(-u, ratio, v) / scale;
+  const C quotient{re, scalar::select(by_re, difference, -difference)};
+  const Expr infinity = copysign(y.re.number(kInfinity), y.re);
+  return select(is_zero(y), {infinity * x.re, infinity * x.im}, quotient);
+}
+
+Expr magnitude(C z) {
+  const Expr a = abs(z.re), b = abs(z.im);
+  const Expr large = max(a, b), small = min(a, b);
+  const Expr ratio = small / large;
+  const Expr r = large * scalar::sqrt(fma(ratio, ratio, 1));
+  const Expr infinite = equal(a, kInfinity) || equal(b, kInfinity);
+  return scalar::select(infinite, kInfinity, scalar::select(equal(large, 0), large, r));
+}
+
+// |1 + z|² - 1 = 2x + x² + y²: the terms may cancel, so their sum keeps what roundings drop.
+Expr square_minus_one(Expr x, Expr y) {
+  const Expr xx = x * x, yy = y * y, twice = x + x;
+  const auto two_sum = [](Expr a, Expr b, Expr* rest) {
+    const Expr s = a + b, t = s - a;
+    *rest = (a - (s - t)) + (b - t);
+    return s;
+  };
+  Expr r1 = x, r2 = x;
+  const Expr s = two_sum(two_sum(twice, yy, &r1), xx, &r2);
+  return s + ((r1 + r2) + (fma(x, x, -xx) + fma(y, y, -yy)));
+}
+
+// log |1 + z| for moderate z; log of the magnitude of (1 + x, y) otherwise.
+Expr log_magnitude_from_one(Expr x, Expr y, Expr x_plus_one) {
+  const Expr a = abs(x_plus_one), b = abs(y);
+  const Expr large = max(a, b), small = min(a, b);
+  const Expr ratio = small / large;
+  const Expr far = real::log(large) + 0.5 * real::log1p(ratio * ratio);
+  const Expr near = 0.5 * real::log1p(square_minus_one(x, y));
+  const Expr infinite = equal(a, kInfinity) || equal(b, kInfinity);
+  const Expr is_near = large < 2.0 && large > 0.5;
+  Expr r = scalar::select(is_near, near, far);
+  r = scalar::select(equal(large, 0), -kInfinity, r);
+  return scalar::select(infinite, kInfinity, r);
+}
+
+C log(C z) {
+  // |z| = |1 + (|larger part| - 1, smaller part)|
+  const Expr a = abs(z.re), b = abs(z.im);
+  const Expr large = max(a, b), small = min(a, b);
+  return {log_magnitude_from_one(large - 1, small, large), real::atan2(z.im, z.re)};
+}
+
+// e^x split in two factors where it would overflow though its products with sine and cosine may not.
+C exp(C z) {
+  const double limit = z.re.f32() ? 80 : 700;
+  const double part = z.re.f32() ? 64 : 512;
+  const Expr large = z.re > limit;
+  const Expr e = real::exp(z.re - scalar::select(large, z.re.number(part), z.re.number(0)));
+  const double factor = z.re.f32() ? 0x1.425982cf597cdp+92 : 0x1.9476504ba852ep+738;
+  const Expr scale = scalar::select(large, z.re.number(factor), z.re.number(1));
+  const real::SinCos sc = real::sin_cos(z.im);
+  const Expr re = e * sc.cos * scale, im = e * sc.sin * scale;
+  const Expr vanishes = equal(z.re, -kInfinity);
+  const Expr real = equal(z.im, 0);
+  return {scalar::select(vanishes, 0, scalar::select(real, e * scale, re)),
+          scalar::select(real, z.im, scalar::select(vanishes, 0, im))};
+}
+
+C sqrt(C z) {
+  const Expr t = scalar::sqrt(0.5 * abs(z.re) + 0.5 * magnitude(z));
+  const Expr other = abs(z.im) / (t + t);
+  const Expr right = z.re >= 0.0;
+  C r{scalar::select(right, t, other), copysign(scalar::select(right, other, t), z.im)};
+  r = select(is_zero(z), {abs(z.re), z.im}, r);
+  return select(equal(abs(z.im), kInfinity), {abs(z.im), z.im}, r);
+}
+
+// sinh and cosh of x with sine and cosine of y, products with a zero being zero.
+Expr product(Expr unbounded, Expr bounded, Expr zero_of) {
+  return scalar::select(equal(zero_of, 0), zero_of, unbounded * bounded);
+}
+
+// tanh(x + iy) by h = tanh x, t = tan y.
+C tanh(C z) {
+  const Expr h = real::tanh(z.re), t = real::tan(z.im);
+  const Expr c = real::cosh(z.re);
+  const Expr sech_square = 1 / (c * c);
+  const Expr tt = t * t;
+  const Expr scale = fma(tt, h * h, 1);
+  return {h * (tt + 1) / scale, t * sech_square / scale};
+}
+
+C sinh(C z) {
+  const real::SinCos sc = real::sin_cos(z.im);
+  return {product(real::sinh(z.re), sc.cos, z.re), product(real::cosh(z.re), sc.sin, z.im)};
+}
+
+C asin(C z) {
+  const C one = make(z.re, 1, 0);
+  const C s1 = sqrt({one.re - z.re, -z.im}), s2 = sqrt({one.re + z.re, z.im});
+  const Expr re = real::atan2(z.re, s1.re * s2.re - s1.im * s2.im);
+  return {re, real::asinh(s1.re * s2.im - s1.im * s2.re)};
+}
+
+C atanh(C z) {
+  const Expr d = 1 - z.re;
+  const Expr re = 0.25 * real::log1p(4 * z.re / fma(d, d, z.im * z.im));
+  const Expr im = 0.5 * real::atan2(z.im + z.im, fma(d, z.re + 1, -(z.im * z.im)));
+  return {re, im};
+}
+
+// In f64 for c64: the exponent's error is magnified by its size.
+C power(C z, C w) {
+  const Dtype t = z.re.type();
+  const C l = log(cast(Dtype::kF64, z)), e = cast(Dtype::kF64, w);
+  C r = cast(t, exp(e * l));
+  // 0^0 = 1; 0^w = 0 for Re w > 0.
+  r = select(is_zero(z) && w.re > 0.0, make(z.re, 0, 0), r);
+  return select(is_zero(w), make(z.re, 1, 0), r);
+}
+
+}  // namespace
+
+Value multiply(Graph& g, Value x, Value y) { return value(complex(g, x) * complex(g, y)); }
+Value divide(Graph& g, Value x, Value y) { return value(divide(complex(g, x), complex(g, y))); }
+Value abs(Graph& g, Value x) { return {magnitude(complex(g, x)).s}; }
+
+Value sign(Graph& g, Value x) {
+  const C z = complex(g, x);
+  const Expr m = magnitude(z);
+  const C r = select(is_zero(z), make(z.re, 0, 0), {z.re / m, z.im / m});
+  return value(select(is_nan(z.re) || is_nan(z.im), make(z.re, kNan, kNan), r));
+}
+
+Value exp(Graph& g, Value x) { return value(exp(complex(g, x))); }
+
+// expm1(x)·cos y - 2 sin²(y/2) + i·e^x·sin y
+Value expm1(Graph& g, Value x) {
+  const C z = complex(g, x);
+  const real::SinCos sc = real::sin_cos(z.im);
+  const Expr half = real::sin(z.im * 0.5), m = real::expm1(z.re);
+  const Expr re = fma(m, sc.cos, -2 * half * half);
+  const Expr real = equal(z.im, 0);
+  return value({scalar::select(real, m, re), scalar::select(real, z.im, real::exp(z.re) * sc.sin)});
+}
+
+Value log(Graph& g, Value x) { return value(log(complex(g, x))); }
+
+Value log1p(Graph& g, Value x) {
+  const C z = complex(g, x);
+  const Expr u = z.re + 1;
+  return value({log_magnitude_from_one(z.re, z.im, u), real::atan2(z.im, u)});
+}
+
+// By the exponential that does not overflow.
+Value logistic(Graph& g, Value x) {
+  const C z = complex(g, x);
+  const Expr left = z.re < 0.0;
+  const C e = exp(select(left, z, negate(z)));
+  const C one = make(z.re, 1, 0);
+  return value(divide(select(left, e, one), one + e));
+}
+
+Value sqrt(Graph& g, Value x) { return value(sqrt(complex(g, x))); }
+Value rsqrt(Graph& g, Value x) {
+  const C z = complex(g, x);
+  return value(divide(make(z.re, 1, 0), sqrt(z)));
+}
+
+Value cbrt(Graph& g, Value x) {
+  const C z = complex(g, x);
+  const Expr r = real::cbrt(magnitude(z));
+  const real::SinCos sc = real::sin_cos(real::atan2(z.im, z.re) / 3);
+  return value(select(equal(r, 0), z, {r * sc.cos, r * sc.sin}));
+}
+
+Value power(Graph& g, Value x, Value y) { return value(power(complex(g, x), complex(g, y))); }
+
+Value sinh(Graph& g, Value x) { return value(sinh(complex(g, x))); }
+Value cosh(Graph& g, Value x) {
+  const C z = complex(g, x);
+  const real::SinCos sc = real::sin_cos(z.im);
+  const Expr im = product(real::sinh(z.re), sc.sin, z.im);
+  return value({real::cosh(z.re) * sc.cos, scalar::select(equal(z.re, 0), z.re * z.im, im)});
+}
+Value tanh(Graph& g, Value x) { return value(tanh(complex(g, x))); }
+
+Value sin(Graph& g, Value x) { return value(times_minus_i(sinh(times_i(complex(g, x))))); }
+Value cos(Graph& g, Value x) { return cosh(g, value(times_i(complex(g, x)))); }
+Value tan(Graph& g, Value x) { return value(times_minus_i(tanh(times_i(complex(g, x))))); }
+
+Value asin(Graph& g, Value x) { return value(asin(complex(g, x))); }
+
+Value acos(Graph& g, Value x) {
+  const C z = complex(g, x);
+  const C s1 = sqrt({1 - z.re, -z.im}), s2 = sqrt({z.re + 1, z.im});
+  return value({2 * real::atan2(s1.re, s2.re), real::asinh(s2.re * s1.im - s2.im * s1.re)});
+}
+
+Value asinh(Graph& g, Value x) { return value(times_minus_i(asin(times_i(complex(g, x))))); }
+
+Value acosh(Graph& g, Value x) {
+  const C z = complex(g, x);
+  const C s1 = sqrt({z.re - 1, z.im}), s2 = sqrt({z.re + 1, z.im});
+  return value({real::asinh(s1.re * s2.re + s1.im * s2.im), 2 * real::atan2(s1.im, s2.re)});
+}
+
+Value atanh(Graph& g, Value x) { return value(atanh(complex(g, x))); }
+Value atan(Graph& g, Value x) { return value(times_minus_i(atanh(times_i(complex(g, x))))); }
+
+// -i log((x + iy) / √(x² + y²))
+Value atan2(Graph& g, Value y, Value x) {
+  const C a = complex(g, y), b = complex(g, x);
+  return value(times_minus_i(log(divide(b + times_i(a), sqrt(b * b + a * a)))));
+}
+
+}  // namespace braze::scalar::complex_math
