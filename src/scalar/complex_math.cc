@@ -43,13 +43,31 @@ C divide(C x, C y) {
   return select(is_zero(y), {infinity * x.re, infinity * x.im}, quotient);
 }
 
+// √(a² + b²), for f32 in f64, which rounds right but for once in 2^29; for f64 scaled out of the way of
+// overflow, and with the rounding errors of the squares and the root put back.
 Expr magnitude(C z) {
+  const Dtype t = z.re.type();
   const Expr a = abs(z.re), b = abs(z.im);
-  const Expr large = max(a, b), small = min(a, b);
-  const Expr ratio = small / large;
-  const Expr r = large * scalar::sqrt(fma(ratio, ratio, 1));
   const Expr infinite = equal(a, kInfinity) || equal(b, kInfinity);
-  return scalar::select(infinite, kInfinity, scalar::select(equal(large, 0), large, r));
+  if (t == Dtype::kF32) {
+    const C w = cast(Dtype::kF64, {a, b});
+    const Expr r = scalar::sqrt(fma(w.re, w.re, w.im * w.im)).cast(t);
+    return scalar::select(infinite, kInfinity, r);
+  }
+  const Expr large = max(a, b);
+  const Expr up = large < 0x1p-400, down = large > 0x1p500;
+  const auto pick = [&](double if_up, double if_down) {
+    return scalar::select(up, a.number(if_up), scalar::select(down, a.number(if_down), a.number(1)));
+  };
+  const Expr scale = pick(0x1p600, 0x1p-600);
+  const Expr x = max(a, b) * scale, y = min(a, b) * scale;
+  const Expr xx = x * x, yy = y * y;
+  const Expr sum = xx + yy;
+  const Expr rest = (yy - (sum - xx)) + fma(x, x, -xx) + fma(y, y, -yy);
+  const Expr root = scalar::sqrt(sum);
+  const Expr r = root + (fma(-root, root, sum) + rest) / (root + root);
+  const Expr zero = equal(large, 0);
+  return scalar::select(infinite, kInfinity, scalar::select(zero, large, r * pick(0x1p-600, 0x1p600)));
 }
 
 // |1 + z|² - 1 = 2x + x² + y²: the terms may cancel, so their sum keeps what roundings drop.
@@ -123,7 +141,9 @@ C tanh(C z) {
   const Expr sech_square = 1 / (c * c);
   const Expr tt = t * t;
   const Expr scale = fma(tt, h * h, 1);
-  return {h * (tt + 1) / scale, t * sech_square / scale};
+  const C r{h * (tt + 1) / scale, t * sech_square / scale};
+  const Expr limit = equal(abs(z.re), kInfinity);
+  return select(limit, {h, copysign(h.number(0), z.im)}, r);
 }
 
 C sinh(C z) {
@@ -139,10 +159,12 @@ C asin(C z) {
 }
 
 C atanh(C z) {
-  const Expr d = 1 - z.re;
-  const Expr re = 0.25 * real::log1p(4 * z.re / fma(d, d, z.im * z.im));
-  const Expr im = 0.5 * real::atan2(z.im + z.im, fma(d, z.re + 1, -(z.im * z.im)));
-  return {re, im};
+  const Expr a = abs(z.re), d = 1 - a;
+  const Expr re = copysign(0.25 * real::log1p(4 * a / fma(d, d, z.im * z.im)), z.re);
+  const Expr im = 0.5 * real::atan2(z.im + z.im, fma(d, a + 1, -(z.im * z.im)));
+  const Expr limit = equal(abs(z.re), kInfinity) || equal(abs(z.im), kInfinity);
+  const C at_infinity{copysign(re.number(0), z.re), copysign(re.number(0x1.921fb54442d18p+0), z.im)};
+  return select(limit, at_infinity, {re, im});
 }
 
 // In f64 for c64: the exponent's error is magnified by its size.
@@ -176,8 +198,9 @@ Value expm1(Graph& g, Value x) {
   const real::SinCos sc = real::sin_cos(z.im);
   const Expr half = real::sin(z.im * 0.5), m = real::expm1(z.re);
   const Expr re = fma(m, sc.cos, -2 * half * half);
-  const Expr real = equal(z.im, 0);
-  return value({scalar::select(real, m, re), scalar::select(real, z.im, real::exp(z.re) * sc.sin)});
+  const Expr real = equal(z.im, 0), vanishes = equal(z.re, -kInfinity);
+  const Expr im = scalar::select(vanishes, 0, real::exp(z.re) * sc.sin);
+  return value({scalar::select(real || vanishes, m, re), scalar::select(real, z.im, im)});
 }
 
 Value log(Graph& g, Value x) { return value(log(complex(g, x))); }
@@ -200,7 +223,9 @@ Value logistic(Graph& g, Value x) {
 Value sqrt(Graph& g, Value x) { return value(sqrt(complex(g, x))); }
 Value rsqrt(Graph& g, Value x) {
   const C z = complex(g, x);
-  return value(divide(make(z.re, 1, 0), sqrt(z)));
+  const Expr limit = equal(abs(z.re), kInfinity) || equal(abs(z.im), kInfinity);
+  const C at_infinity{z.re.number(0), copysign(z.re.number(0), -z.im)};
+  return value(select(limit, at_infinity, divide(make(z.re, 1, 0), sqrt(z))));
 }
 
 Value cbrt(Graph& g, Value x) {
@@ -244,10 +269,18 @@ Value acosh(Graph& g, Value x) {
 Value atanh(Graph& g, Value x) { return value(atanh(complex(g, x))); }
 Value atan(Graph& g, Value x) { return value(times_minus_i(atanh(times_i(complex(g, x))))); }
 
-// -i log((x + iy) / √(x² + y²))
+// -i log((x + iy) / √(x² + y²)); in f64, since the quotient lies near 1.
 Value atan2(Graph& g, Value y, Value x) {
-  const C a = complex(g, y), b = complex(g, x);
-  return value(times_minus_i(log(divide(b + times_i(a), sqrt(b * b + a * a)))));
+  const Dtype t = g.type(y.re);
+  const C a = cast(Dtype::kF64, complex(g, y)), b = cast(Dtype::kF64, complex(g, x));
+  return value(cast(t, times_minus_i(log(divide(b + times_i(a), sqrt(b * b + a * a))))));
+}
+
+// In the order of (real, imaginary).
+Value minimum(Graph& g, Value x, Value y, bool is_max) {
+  const C a = complex(g, x), b = complex(g, y);
+  const Expr less = scalar::select(equal(a.re, b.re), a.im < b.im, a.re < b.re);
+  return value(is_max ? select(less, b, a) : select(less, a, b));
 }
 
 }  // namespace braze::scalar::complex_math

@@ -9,6 +9,7 @@ namespace braze::scalar::complex_math {
 Value multiply(Graph& g, Value x, Value y);
 Value divide(Graph& g, Value x, Value y);
 Value abs(Graph& g, Value x);  // real
+Value minimum(Graph& g, Value x, Value y, bool is_max);  // or maximum
 Value sign(Graph& g, Value x);
 Value exp(Graph& g, Value x);
 Value expm1(Graph& g, Value x);

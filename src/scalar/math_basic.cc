@@ -30,6 +30,12 @@ Scalar total_order_key(Graph& g, Dtype t, Scalar x) {
                           : bit_size(t) == 32 ? Dtype::kS32
                                               : Dtype::kS64;
   const Expr b{&g, g.bitcast(bits_type, x)};
+  const FloatFormat f = format_of(t);
+  if (f.extremes == Extremes::kFnuz) {  // the code of -0 is NaN, and positive
+    const Expr wide = b.cast(Dtype::kS32);
+    const Expr key = scalar::select(wide < wide.integer(0), wide.integer(-128) - wide, wide);
+    return scalar::select(equal(wide, wide.integer(-128)), wide.integer(128), key).s;
+  }
   // Negative numbers: larger magnitude, lower place.
   const Expr sign = b.make(Op::kShrA, b.integer(bit_size(t) - 1));
   const Expr magnitude = sign.make(Op::kAnd, b.integer(int64_t(~uint64_t{0} >> (65 - bit_size(t)))));
@@ -65,8 +71,14 @@ Value divide(Graph& g, Dtype t, Args args) {
   return parts(g, Op::kDiv, args);
 }
 Value remainder(Graph& g, Dtype, Args args) { return parts(g, Op::kRem, args); }
-Value maximum(Graph& g, Dtype t, Args args) { return parts(g, or_pred(t, Op::kMax, Op::kOr), args); }
-Value minimum(Graph& g, Dtype t, Args args) { return parts(g, or_pred(t, Op::kMin, Op::kAnd), args); }
+Value maximum(Graph& g, Dtype t, Args args) {
+  if (is_complex(t)) return complex_math::minimum(g, args[0], args[1], true);
+  return parts(g, or_pred(t, Op::kMax, Op::kOr), args);
+}
+Value minimum(Graph& g, Dtype t, Args args) {
+  if (is_complex(t)) return complex_math::minimum(g, args[0], args[1], false);
+  return parts(g, or_pred(t, Op::kMin, Op::kAnd), args);
+}
 Value mulhi(Graph& g, Dtype, Args args) { return parts(g, Op::kMulHi, args); }
 Value and_(Graph& g, Dtype, Args args) { return parts(g, Op::kAnd, args); }
 Value or_(Graph& g, Dtype, Args args) { return parts(g, Op::kOr, args); }
