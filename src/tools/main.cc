@@ -32,9 +32,9 @@ int main(int argc, char** argv) {
   OptOptions p;
   auto* opt_verb = app.add_subcommand("opt", "Show a program after the compiler's passes");
   opt_verb->add_option("file", p.file, "The program");
-  opt_verb->add_option("--to", p.to, "hlo, stablehlo, kernel, plan, llvm or asm")->capture_default_str();
+  opt_verb->add_option("--to", p.to, "hlo, kernel, plan, llvm or asm")->capture_default_str();
   opt_verb->add_option("--target", p.target, "host, baseline, avx2 or avx512")->capture_default_str();
-  opt_verb->add_flag("--no-passes", p.no_passes, "Only read and print (hlo, stablehlo)");
+  opt_verb->add_flag("--no-passes", p.no_passes, "Only read and print (hlo)");
   opt_verb->add_flag("--list-passes", p.list_passes, "List the passes in order");
   opt_verb->callback([&] { code = opt(p); });
 

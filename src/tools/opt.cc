@@ -6,7 +6,6 @@
 #include "base/npy.h"
 #include "loop/kernel.h"
 #include "text/print.h"
-#include "text/stablehlo_print.h"
 #include "tools/tools.h"
 
 namespace braze::tools {
@@ -46,12 +45,7 @@ Status opt_program(const OptOptions& o) {
   CompileOptions options;
   options.target = o.target;
   if (!o.no_passes) TRY(optimize(*m, options));
-  if (o.to == "stablehlo") {
-    ASSIGN(std::string text, print_stablehlo(*m));
-    std::fputs(text.c_str(), stdout);
-    return absl::OkStatus();
-  }
-  if (o.to != "hlo") return invalid("--to=", o.to, ": expected hlo, stablehlo, kernel, plan, llvm or asm");
+  if (o.to != "hlo") return invalid("--to=", o.to, ": expected hlo, kernel, plan, llvm or asm");
   std::fputs(print_hlo(*m).c_str(), stdout);
   return absl::OkStatus();
 }

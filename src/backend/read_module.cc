@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/read_module.h"
+
+#include <algorithm>
+
+#include "base/npy.h"
+#include "frontend/mlir_read.h"
+#include "frontend/stablehlo_import.h"
+#include "passes/refine_shapes.h"
+#include "text/parse.h"
+
+namespace braze {
+namespace {
+
+// The first word that is not in a comment.
+std::string_view first_word(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    if (std::isspace(static_cast<unsigned char>(text[at]))) {
+      ++at;
+    } else if (text.substr(at, 2) == "//") {
+      at = std::min(text.find('\n', at), text.size());
+    } else {
+      break;
+    }
+  }
+  size_t end = at;
+  while (end < text.size() && !std::isspace(static_cast<unsigned char>(text[end])) && text[end] != ',') ++end;
+  return text.substr(at, end - at);
+}
+
+bool has_unknown_dimension(const Module& m) {
+  for (const Computation* c : computation_post_order(m))
+    for (auto& i : c->instrs())
+      if (!i->shape.is_static()) return true;
+  return false;
+}
+
+Result<std::unique_ptr<Module>> read_any(std::string_view bytes, const ReadOptions& o) {
+  if (first_word(bytes) == "HloModule") {
+    ParseOptions p;
+    p.file = o.file;
+    p.fill_elided = o.fill_elided;
+    return parse_hlo(bytes, p);
+  }
+  Result<mlir::Module> tree = mlir::is_bytecode(bytes) ? mlir::read_mlir_bytecode(bytes)
+                                                       : mlir::read_mlir_text(bytes, o.file);
+  if (!tree.ok()) return tree.status();
+  return import_stablehlo(*tree);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Module>> read_module(std::string_view bytes, const ReadOptions& o) {
+  std::string text;
+  if (is_gzip(bytes)) {
+    ASSIGN(text, gunzip(bytes));
+    bytes = text;
+  }
+  ASSIGN(std::unique_ptr<Module> m, read_any(bytes, o));
+  if (!o.argument_shapes.empty() && has_unknown_dimension(*m)) TRY(refine_shapes(*m, o.argument_shapes));
+  return m;
+}
+
+}  // namespace braze

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a program in any form Braze knows; the form is detected, never asked for: StableHLO text,
+// StableHLO or VHLO bytecode, HLO text, and any of them compressed by gzip.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/module.h"
+
+namespace braze {
+
+struct ReadOptions {
+  std::string file;                    // for messages
+  std::vector<Shape> argument_shapes;  // refine unknown dimensions, if given
+  bool fill_elided = false;            // constant({...}) in HLO text
+};
+
+Result<std::unique_ptr<Module>> read_module(std::string_view bytes, const ReadOptions& options = {});
+
+}  // namespace braze

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every program of a folder: read, compiled, run on made-up inputs on both engines, compared.
+#include <ftw.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+
+#include "backend/compile.h"
+#include "backend/read_module.h"
+#include "base/npy.h"
+#include "tools/compare.h"
+#include "tools/inputs.h"
+#include "tools/tools.h"
+
+namespace braze::tools {
+namespace {
+
+std::vector<std::string> found;
+
+int visit(const char* path, const struct stat*, int type, FTW*) {
+  std::string p = path;
+  bool program = p.find(".mlir") != std::string::npos || p.find(".hlo") != std::string::npos;
+  if (type == FTW_F && program) found.push_back(p);
+  return 0;
+}
+
+bool close_all(const Literal& got, const Literal& want, std::string* why) {
+  if (!got.shape().is_tuple())
+    return close(got, want, default_tolerance(got.shape().is_array() ? got.dtype() : Dtype::kF32), why);
+  for (size_t i = 0; i < got.parts().size(); ++i)
+    if (!close_all(got.parts()[i], want.parts()[i], why)) return false;
+  return true;
+}
+
+Status agree(const std::string& file) {
+  ASSIGN(std::string bytes, read_file(file));
+  ReadOptions read;
+  read.file = file;
+  ASSIGN(std::unique_ptr<Module> m, read_module(bytes, read));
+  std::unique_ptr<Module> copy = m->clone();
+  CompileOptions options;
+  options.backend = "reference";
+  ASSIGN(std::unique_ptr<Executable> reference, compile(std::move(copy), options));
+  options.backend = "cpu";
+  ASSIGN(std::unique_ptr<Executable> cpu, compile(std::move(m), options));
+  std::vector<Literal> args;
+  for (size_t k = 0; k < cpu->parameters().size(); ++k) {
+    ASSIGN(Literal l, make_input(cpu->parameters()[k], "random:0", static_cast<int64_t>(k)));
+    args.push_back(std::move(l));
+  }
+  ASSIGN(Literal want, reference->run(args));
+  ASSIGN(Literal got, cpu->run(args));
+  std::string why;
+  if (!close_all(got, want, &why)) return internal("disagree: ", why);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int corpus(const CorpusOptions& o) {
+  found.clear();
+  nftw(o.dir.c_str(), visit, 16, FTW_PHYS);
+  std::sort(found.begin(), found.end());
+  if (found.empty()) {
+    std::printf("skipped: no programs below %s\n0 passed, 0 failed, 1 skipped\n", o.dir.c_str());
+    return 0;
+  }
+  int passed = 0, failed = 0, skipped = 0;
+  auto start = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < found.size(); i += static_cast<size_t>(std::max(o.every, 1))) {
+    double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (o.budget_s > 0 && elapsed > o.budget_s) {
+      ++skipped;
+      continue;
+    }
+    Status s = agree(found[i]);
+    if (s.ok()) {
+      ++passed;
+      continue;
+    }
+    ++failed;
+    std::printf("FAIL %s: %s\n", found[i].c_str(), std::string(s.message()).c_str());
+    std::fflush(stdout);
+  }
+  std::printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+  return failed ? 1 : 0;
+}
+
+}  // namespace braze::tools
