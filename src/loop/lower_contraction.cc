@@ -172,7 +172,9 @@ class ContractionLowering {
     std::vector<const Instr*> outs = outputs(fused_);
     c_->out_buffer = first_output(fused_);
     c_->out = outs[0]->shape.dtype;
-    if (is_complex(c_->out)) return unimplemented("complex epilogue");
+    bool storable = c_->out == op_->shape.dtype || (is_float(c_->out) && byte_size(c_->out) == 4) ||
+                    (is_float(op_->shape.dtype) && (c_->out == Dtype::kBF16 || c_->out == Dtype::kF16));
+    if (!storable) return unimplemented("an epilogue of type ", name(c_->out));
     c_->acc_var = k_.new_var();
     Value acc{g_.cast(op_->shape.dtype, g_.var(c_->acc, c_->acc_var)), {}};
     e_.bind_value(op_, index, {acc});
