@@ -98,6 +98,14 @@ class CpuExecutable : public Executable {
   Executor executor_;
 };
 
+// Values whose size is known only when the program runs are computed by the evaluator.
+bool has_bounded_shapes(const Module& m) {
+  for (const Computation* c : computation_post_order(m))
+    for (auto& i : c->instrs())
+      if (i->shape.has_bounded_dim() || i->op == Op::kSetDimensionSize) return true;
+  return false;
+}
+
 void count_work(const Plan& p, const PlanSteps& steps, CompileStats* s) {
   for (const PlanStep& step : steps) {
     if (step.kind == PlanStep::Kind::kKernel) {
@@ -142,7 +150,9 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
   Shape result = module->entry()->root()->shape;
   std::unique_ptr<Executable> out;
   CompileStats stats;
-  if (options.backend == "reference") {
+  bool bounded = options.backend == "cpu" && has_bounded_shapes(*module);
+  if (options.backend == "reference" || bounded) {
+    if (bounded) stats.library_calls = module->instruction_count();
     out = std::make_unique<ReferenceExecutable>(std::move(module));
   } else if (options.backend == "cpu") {
     TRY(optimize(*module, options, &stats));

@@ -2,6 +2,8 @@
 // compile: Module → Executable, on one of the backends:
 //   cpu        fused, compiled kernels (the product)
 //   reference  the evaluator
+// A program with bounded dynamic dimensions runs on the evaluator, whatever the backend; its
+// statistics then count each instruction as a library call.
 #pragma once
 
 #include <functional>

@@ -2,8 +2,10 @@
 #include "backend/read_module.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/npy.h"
+#include "frontend/hlo_proto.h"
 #include "frontend/mlir_read.h"
 #include "frontend/stablehlo_import.h"
 #include "passes/refine_shapes.h"
@@ -36,12 +38,23 @@ bool has_unknown_dimension(const Module& m) {
   return false;
 }
 
+// Text has no control characters but white space; a protobuf starts with field tags, which are some.
+bool is_binary(std::string_view bytes) {
+  for (unsigned char c : bytes.substr(0, 256))
+    if (c < 32 && !std::isspace(c)) return true;
+  return false;
+}
+
 Result<std::unique_ptr<Module>> read_any(std::string_view bytes, const ReadOptions& o) {
   if (first_word(bytes) == "HloModule") {
     ParseOptions p;
     p.file = o.file;
     p.fill_elided = o.fill_elided;
     return parse_hlo(bytes, p);
+  }
+  if (!mlir::is_bytecode(bytes) && is_binary(bytes)) {
+    ASSIGN(HloSnapshot snapshot, read_any_hlo(bytes));
+    return std::move(snapshot.module);
   }
   Result<mlir::Module> tree = mlir::is_bytecode(bytes) ? mlir::read_mlir_bytecode(bytes)
                                                        : mlir::read_mlir_text(bytes, o.file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a program in any form Braze knows; the form is detected, never asked for: StableHLO text,
-// StableHLO or VHLO bytecode, HLO text, and any of them compressed by gzip.
+// StableHLO or VHLO bytecode, HLO text, HLO protos and snapshots, and any of them compressed by gzip.
 #pragma once
 
 #include <memory>
