@@ -18,7 +18,7 @@ Value parts(Graph& g, Op op, Args args) {
 
 Op or_pred(Dtype t, Op op, Op for_pred) { return is_pred(t) ? for_pred : op; }
 
-// The order of all values, NaNs included, as integers.
+// The order of all values, NaNs included, as integers. The NaN of fnuz types lies where -0 would.
 Scalar total_order_key(Graph& g, Dtype t, Scalar x) {
   if (t == Dtype::kF8E8M0FNU) return g.cast(Dtype::kS32, g.bitcast(Dtype::kU8, x));
   if (bit_size(t) < 8) {
@@ -30,12 +30,6 @@ Scalar total_order_key(Graph& g, Dtype t, Scalar x) {
                           : bit_size(t) == 32 ? Dtype::kS32
                                               : Dtype::kS64;
   const Expr b{&g, g.bitcast(bits_type, x)};
-  const FloatFormat f = format_of(t);
-  if (f.extremes == Extremes::kFnuz) {  // the code of -0 is NaN, and positive
-    const Expr wide = b.cast(Dtype::kS32);
-    const Expr key = scalar::select(wide < wide.integer(0), wide.integer(-128) - wide, wide);
-    return scalar::select(equal(wide, wide.integer(-128)), wide.integer(128), key).s;
-  }
   // Negative numbers: larger magnitude, lower place.
   const Expr sign = b.make(Op::kShrA, b.integer(bit_size(t) - 1));
   const Expr magnitude = sign.make(Op::kAnd, b.integer(int64_t(~uint64_t{0} >> (65 - bit_size(t)))));
