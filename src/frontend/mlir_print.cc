@@ -56,6 +56,9 @@ class Printer {
   void dense(const Attr& a, size_t level, size_t* k);
   void dict(std::span<const NamedAttr> fields);
   void structure(const Attr& a);
+  void symbol(const Attr& a);
+  void dense_array(const Attr& a);
+  void opaque(const Attr& a);
   void region(const Module& m, const Region& r, int indent);
 };
 
@@ -279,81 +282,71 @@ void Printer::structure(const Attr& a) {
   out += ">";
 }
 
+void Printer::symbol(const Attr& a) {
+  out += "@";
+  is_bare(a.text) ? out += a.text : (quoted(a.text), out);
+  for (const Attr* x : a.items) {
+    out += "::";
+    symbol(*x);
+  }
+}
+
+void Printer::dense_array(const Attr& a) {
+  out += "array<";
+  type(*a.type);
+  size_t n = element_bytes(*a.type);
+  for (size_t k = 0; n && k + n <= a.bytes.size(); k += n) {
+    out += k ? ", " : ": ";
+    number(*a.type, a.bytes.data() + k);
+  }
+  out += ">";
+}
+
+void Printer::opaque(const Attr& a) {
+  if (a.name == "loc") {
+    out += "loc(unknown)";
+    return;
+  }
+  bool builtin = a.name.find('.') == std::string_view::npos && !a.text.empty();
+  str_append(builtin ? "" : "#", a.name);
+  if (!a.text.empty()) str_append("<", a.text, ">");
+}
+
 void Printer::attr(const Attr& a) {
+  auto typed = [&] {
+    out += " : ";
+    type(*a.type);
+  };
   switch (a.kind) {
-    case AttrKind::kUnit:
-      out += "unit";
-      break;
-    case AttrKind::kBool:
-      out += a.i ? "true" : "false";
-      break;
+    case AttrKind::kUnit: out += "unit"; break;
+    case AttrKind::kBool: out += a.i ? "true" : "false"; break;
     case AttrKind::kInt:
       a.type->sign == Sign::kUnsigned ? str_append(static_cast<uint64_t>(a.i)) : str_append(a.i);
-      out += " : ";
-      type(*a.type);
+      typed();
       break;
     case AttrKind::kFloat: {
       uint64_t raw = static_cast<uint64_t>(a.i);
       number(*a.type, reinterpret_cast<const char*>(&raw));
-      out += " : ";
-      type(*a.type);
+      typed();
       break;
     }
     case AttrKind::kString:
       quoted(a.text);
-      if (a.type) {
-        out += " : ";
-        type(*a.type);
-      }
+      if (a.type) typed();
       break;
     case AttrKind::kArray:
       out += "[";
       list(a.items, [&](const Attr* x) { attr(*x); });
       out += "]";
       break;
-    case AttrKind::kDict:
-      dict(a.fields);
-      break;
-    case AttrKind::kSymbol:
-      out += "@";
-      is_bare(a.text) ? out += a.text : (quoted(a.text), out);
-      for (const Attr* x : a.items) {
-        out += "::";
-        attr(*x);
-      }
-      break;
-    case AttrKind::kType:
-      type(*a.type);
-      break;
-    case AttrKind::kElements:
-      elements(a);
-      break;
-    case AttrKind::kDenseArray: {
-      out += "array<";
-      type(*a.type);
-      size_t n = element_bytes(*a.type);
-      for (size_t k = 0; n && k + n <= a.bytes.size(); k += n) {
-        out += k ? ", " : ": ";
-        number(*a.type, a.bytes.data() + k);
-      }
-      out += ">";
-      break;
-    }
-    case AttrKind::kEnum:
-      str_append("#", a.name, "<", a.text, ">");
-      break;
-    case AttrKind::kStruct:
-      structure(a);
-      break;
-    case AttrKind::kOpaque:
-      if (a.name == "loc") {
-        out += "loc(unknown)";
-      } else {
-        str_append(a.name.find('.') == std::string_view::npos && !a.text.empty() ? "" : "#",
-                   a.name);
-        if (!a.text.empty()) str_append("<", a.text, ">");
-      }
-      break;
+    case AttrKind::kDict: dict(a.fields); break;
+    case AttrKind::kSymbol: symbol(a); break;
+    case AttrKind::kType: type(*a.type); break;
+    case AttrKind::kElements: elements(a); break;
+    case AttrKind::kDenseArray: dense_array(a); break;
+    case AttrKind::kEnum: str_append("#", a.name, "<", a.text, ">"); break;
+    case AttrKind::kStruct: structure(a); break;
+    case AttrKind::kOpaque: opaque(a); break;
   }
 }
 
