@@ -6,10 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
-#if __has_include("ops/quantized.h")
 #include "ops/quantized.h"
-#define BRAZE_HAS_QUANTIZED 1
-#endif
 
 namespace braze {
 namespace {
@@ -222,7 +219,7 @@ class Evaluator {
     live_bytes_ += s.bytes;
     auto call = [this](const Computation& c, absl::Span<const Literal> args) { return run(c, args); };
     const EvalContext ctx{*s.instr, operands, call, options_.world};
-    Result<Literal> value = s.quantized ? quantized_value(ctx) : s.row->eval(ctx);
+    Result<Literal> value = s.quantized ? eval_quantized(ctx) : s.row->eval(ctx);
     if (!value.ok()) {
       if (absl::StartsWith(value.status().message(), "evaluating ")) return value;
       return note(at(*s.instr), value.status());
@@ -232,14 +229,6 @@ class Evaluator {
                       to_string(s.instr->shape, false));
     if (s.instr->shape.quant && !value->shape().quant) return value->reshaped(s.instr->shape);
     return value;
-  }
-
-  static Result<Literal> quantized_value(const EvalContext& ctx) {
-#ifdef BRAZE_HAS_QUANTIZED
-    return eval_quantized(ctx);
-#else
-    return unimplemented("quantized ", name(ctx.instr.op));
-#endif
   }
 
   static std::string at(const Instr& i) {
