@@ -16,6 +16,7 @@ struct Shape {
   int64_t batch, in, c, window, stride, pad, f;
   Pass pass = Pass::kForward;
   bool depthwise = false;
+  bool nchw = false;  // and OIHW
   int64_t out() const { return (in + 2 * pad - window) / stride + 1; }
   double flops() const {
     return 2.0 * static_cast<double>(batch * out() * out() * window * window * f) *
@@ -44,6 +45,15 @@ ConvSpec forward(const Shape& s) {
                          .in_stride = d ? s.c : s.in * s.c,
                          .window_stride = d ? k : s.window * k,
                          .out_stride = d ? s.f : o * s.f});
+  }
+  if (s.nchw) {
+    p.in_feature = s.in * s.in, p.out_feature = o * o;
+    p.rhs_in = s.window * s.window, p.rhs_out = s.c * p.rhs_in;
+    for (int d = 0; d < 2; ++d) {
+      p.spatial[d].in_stride = d ? 1 : s.in;
+      p.spatial[d].window_stride = d ? 1 : s.window;
+      p.spatial[d].out_stride = d ? 1 : o;
+    }
   }
   return p;
 }
@@ -131,6 +141,8 @@ const Shape kShapes[] = {
     {"b8_c512_3x3_7", 8, 7, 512, 3, 1, 1, 512},
     {"mnist_c1_3x3_32", 128, 28, 1, 3, 1, 1, 32},
     {"mnist_c32_3x3_64", 128, 14, 32, 3, 1, 1, 64},
+    {"nchw_c64_3x3_56", 1, 56, 64, 3, 1, 1, 64, Pass::kForward, false, true},
+    {"nchw_c512_3x3_7", 1, 7, 512, 3, 1, 1, 512, Pass::kForward, false, true},
     {"dw32_112", 1, 112, 32, 3, 1, 1, 32, Pass::kForward, true},
     {"dw144_56", 1, 56, 144, 3, 1, 1, 144, Pass::kForward, true},
     {"dw144s2_56", 1, 56, 144, 3, 2, 1, 144, Pass::kForward, true},

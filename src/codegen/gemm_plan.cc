@@ -190,7 +190,7 @@ void choose_packing(GemmShape& s, GemmHooked hooked) {
   const GemmContractedDim& inner = p.k.back();
   const int64_t b_stride = std::abs(inner.rhs) * byte_size(p.rhs);
   s.pack_b = hooked.rhs || (p.rhs != p.acc && s.row_tiles > 1) || (p.rhs_n != 1 && p.n > 1) ||
-             (s.rows() >= 48 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
+             (s.rows() >= 96 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
   s.mask_b = !s.pack_b;
   const bool strided = inner.lhs != 1 && inner.size > 1;
   s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && s.rows() > 1)));
