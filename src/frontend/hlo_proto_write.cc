@@ -129,7 +129,15 @@ Status ModuleWriter::computation(Writer& w, const Computation& c, bool is_fusion
   return {};
 }
 
+Status check_writable(const Shape& s) {
+  for (const Shape& t : s.tuple) TRY(check_writable(t));
+  if (bit_size(s.dtype) == 6) return unimplemented("HLO protos have no element type ", name(s.dtype));
+  if (s.quant) return unimplemented("HLO protos have no quantized types");
+  return {};
+}
+
 Status ModuleWriter::instruction(Writer& w, const Instr& i) {
+  TRY(check_writable(i.shape));
   w(kName, i.name);
   w(kOpcode, name(i.op));
   Shape shape = i.shape;
