@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/reshape.h"
 
 #include "ops/bitcast.h"
@@ -87,7 +89,16 @@ Result<Literal> eval(const EvalContext& c) {
   Shape s = c.instr.shape;
   s.layout.clear();
   if (!s.is_static()) return invalid("reshape: the result shape is not known");
-  if (s.elements() != c.operand(0).elements())
+  int64_t n = c.operand(0).elements();
+  if (s.elements() != n && std::count(s.dynamic.begin(), s.dynamic.end(), true) == 1) {
+    // A bounded dimension takes the size that the value's elements leave for it.
+    size_t d = static_cast<size_t>(std::find(s.dynamic.begin(), s.dynamic.end(), true) - s.dynamic.begin());
+    s.dims[d] = 1;
+    int64_t rest = s.elements();
+    s.dims[d] = rest > 0 ? n / rest : 0;
+    s.dynamic.clear();
+  }
+  if (s.elements() != n)
     return invalid("reshape: a value of ", c.operand(0).elements(), " elements given for ",
                    to_string(s, false));
   return c.operand(0).reshaped(s);
