@@ -149,8 +149,10 @@ std::optional<Op> plain_combiner(const Computation& body) {
   if (!root || body.params().size() != 2 || !root->shape.is_scalar() || root->operands.size() != 2)
     return std::nullopt;
   switch (root->op) {
-    case Op::kAdd: case Op::kMultiply: case Op::kMinimum: case Op::kMaximum:
-    case Op::kAnd: case Op::kOr: case Op::kXor:
+    case Op::kMinimum: case Op::kMaximum:
+      if (is_complex(root->shape.dtype)) return std::nullopt;
+      break;
+    case Op::kAdd: case Op::kMultiply: case Op::kAnd: case Op::kOr: case Op::kXor:
       break;
     default:
       return std::nullopt;

@@ -90,7 +90,7 @@ T wide_min(const T& a, const T& b) {
     if (a != a || b != b) return a != a ? a : b;
     if (a == b) return std::signbit(a) ? a : b;
   }
-  if constexpr (is_complex_v<T>) return a;  // rejected by infer
+  if constexpr (is_complex_v<T>) return a;  // no plain combiner
   else return b < a ? b : a;
 }
 

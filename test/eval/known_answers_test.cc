@@ -60,6 +60,15 @@ TEST(Reduce, MaximumTakesNanAndSignOfZero) {
   EXPECT_TRUE(std::signbit(v[1]));
 }
 
+TEST(Reduce, ComplexMaximumOrdersByRealThenImaginaryPart) {
+  Program p;
+  Instr* x = p.b.constant(Literal::of<std::complex<double>>(Dtype::kC64, {3}, {{1, 2}, {1, 5}, {0, 9}}));
+  Instr* init = p.b.constant(Literal::of<std::complex<double>>(Dtype::kC64, {}, {{-9, 0}}));
+  auto v = p.run(p.b.reduce(Op::kMaximum, x, init, {0}));
+  ASSERT_TRUE(v.ok()) << v.status();
+  EXPECT_EQ(v->get_complex(0), std::complex<double>(1, 5));
+}
+
 TEST(Reduce, ArgMaxOfTwoArrays) {
   Program p;
   const Shape f = Shape::scalar(Dtype::kF32), i = Shape::scalar(Dtype::kS32);
