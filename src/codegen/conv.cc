@@ -11,7 +11,8 @@
 namespace braze::codegen {
 namespace {
 
-constexpr int64_t kMostDim = int64_t{1} << 40;
+constexpr int64_t kMostDim = int64_t{1} << 32;
+constexpr double kMostWork = 1e17;  // index arithmetic stays within 64 bits
 
 GemmSpec types_of(const ConvSpec& spec) {
   GemmSpec g;
@@ -24,14 +25,23 @@ Status check(const ConvSpec& spec, const Target& target) {
     return unimplemented("no convolution kernel for ", name(spec.lhs), " x ", name(spec.rhs),
                          " -> ", name(spec.acc));
   }
-  auto bad = [](int64_t size, int64_t least) { return size < least || size > kMostDim; };
-  bool wrong = bad(spec.batch, 0) || bad(spec.groups, 0) || bad(spec.in_features, 0) ||
-               bad(spec.out_features, 0);
+  double work = 1;
+  bool wrong = false;
+  auto take = [&](int64_t size) {
+    wrong |= size < 0;
+    work *= static_cast<double>(std::max<int64_t>(size, 1));
+  };
+  auto step = [&](int64_t size) { wrong |= size < 1 || size > kMostDim; };
+  for (int64_t size : {spec.batch, spec.groups, spec.in_features, spec.out_features}) take(size);
   for (const ConvSpatial& d : spec.spatial) {
-    wrong |= bad(d.in, 0) || bad(d.window, 0) || bad(d.out, 0) || bad(d.stride, 1) ||
-             bad(d.base_dilation, 1) || bad(d.window_dilation, 1) || bad(std::abs(d.pad_low), 0);
+    take(d.window);
+    take(d.out);
+    step(d.stride);
+    step(d.base_dilation);
+    step(d.window_dilation);
+    wrong |= d.in < 0 || d.in > kMostDim || d.pad_low > kMostDim || d.pad_low < -kMostDim;
   }
-  if (wrong) return invalid("convolution dimension out of range");
+  if (wrong || work > kMostWork) return invalid("convolution dimension out of range");
   return absl::OkStatus();
 }
 
@@ -173,7 +183,18 @@ class ConvEmitter {
 }  // namespace
 
 bool conv_supported(const ConvSpec& spec, const Target& target) {
-  return gemm_supported(types_of(spec), target);
+  if (!gemm_supported(types_of(spec), target)) return false;
+  // A padded copy out of proportion (a window dilated far beyond the input): the caller's plain
+  // loops.
+  auto real = [](int64_t x) { return static_cast<double>(x); };
+  double in = real(spec.groups) * real(spec.batch) * real(spec.in_features), padded = in;
+  for (const ConvSpatial& d : spec.spatial) {
+    const double span =
+        real(d.out - 1) * real(d.stride) + real(d.window - 1) * real(d.window_dilation) + 1;
+    in *= real(std::max(d.in, d.out));
+    padded *= span / real(d.base_dilation) + 1;
+  }
+  return padded <= 64 * in + 1e6;
 }
 
 Result<ContractionPlan> plan_conv(const ConvSpec& spec, const Target& target, std::string_view name,

@@ -2,6 +2,7 @@
 // emit_gemm: checks, the frame all forms share, and the dispatch to a form.
 #include "codegen/gemm.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "codegen/gemm_kernel.h"
@@ -9,18 +10,22 @@
 namespace braze::codegen {
 namespace {
 
-constexpr int64_t kMostDim = int64_t{1} << 40;
+constexpr double kMostWork = 1e17;  // multiply-adds: index arithmetic stays within 64 bits
 
 Status check(const GemmSpec& spec, const Target& target) {
   if (!gemm_supported(spec, target)) {
     return unimplemented("no GEMM kernel for ", name(spec.lhs), " x ", name(spec.rhs), " -> ",
                          name(spec.acc));
   }
-  auto bad = [](int64_t size) { return size < 0 || size > kMostDim; };
-  bool wrong = bad(spec.m) || bad(spec.n);
-  for (const GemmBatchDim& d : spec.batch) wrong |= bad(d.size);
-  for (const GemmContractedDim& d : spec.k) wrong |= bad(d.size);
-  if (wrong) return invalid("GEMM dimension out of range");
+  bool wrong = spec.m < 0 || spec.n < 0;
+  double work = static_cast<double>(spec.m) * static_cast<double>(spec.n);
+  auto take = [&](int64_t size) {
+    wrong |= size < 0;
+    work *= static_cast<double>(std::max<int64_t>(size, 1));
+  };
+  for (const GemmBatchDim& d : spec.batch) take(d.size);
+  for (const GemmContractedDim& d : spec.k) take(d.size);
+  if (wrong || work > kMostWork) return invalid("GEMM dimension out of range");
   return absl::OkStatus();
 }
 
@@ -39,10 +44,11 @@ bool loadable(Dtype t, Dtype acc, const Target& target) {
 }
 
 bool storable(Dtype t, Dtype acc, const Target& target) {
-  if (t == acc || t == Dtype::kBF16 || t == Dtype::kF32 || t == Dtype::kF64)
-    return is_float(acc) || !is_float(t) || t != Dtype::kBF16;
-  if (t == Dtype::kF16) return target.f16c && is_float(acc);
-  return is_int(t) && !is_float(acc);
+  if (t == acc) return true;
+  if (t == Dtype::kF16 && !target.f16c) return false;
+  const bool narrow = t == Dtype::kBF16 || t == Dtype::kF16;
+  if (is_float(acc)) return narrow || t == Dtype::kF32 || t == Dtype::kF64;
+  return is_int(t) || t == Dtype::kF32 || t == Dtype::kF64;
 }
 
 }  // namespace

@@ -377,5 +377,22 @@ TEST(Conv, LoadHooks) {
   }
 }
 
+TEST(Conv, RefusesWhatItCannotIndex) {
+  const Target target = testing::level_target("avx512");
+  ConvSpec s;
+  s.batch = int64_t{1} << 40, s.in_features = int64_t{1} << 40;
+  EXPECT_FALSE(plan_conv(s, target, "k").ok());
+  // Two taps a million apart over ten elements: the padded copy would dwarf the input.
+  ConvSpec far;
+  far.in_features = 64;
+  far.spatial = {{.in = 10, .window = 2, .out = 10, .pad_low = 0, .window_dilation = 1 << 20}};
+  EXPECT_FALSE(conv_supported(far, target));
+  ConvSpec large;  // an ordinary large training step is fine
+  large.batch = 4096, large.in_features = 2048, large.out_features = 2048;
+  for (int d = 0; d < 2; ++d)
+    large.spatial.push_back({.in = 224, .window = 7, .out = 112, .stride = 2, .pad_low = 3});
+  EXPECT_TRUE(plan_conv(large, target, "k").ok());
+}
+
 }  // namespace
 }  // namespace braze::codegen
