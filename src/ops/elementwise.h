@@ -16,26 +16,6 @@
 #include "ops/type_class.h"
 #include "scalar/math.h"
 
-// Rows link without the files of scalar/math; emitting them then is an error of the build.
-namespace braze::scalar::math {
-#define WEAK(f) __attribute__((weak)) Value f(Graph&, Dtype, Args);
-WEAK(abs)
-WEAK(acos)
-WEAK(acosh) WEAK(asin) WEAK(asinh) WEAK(atan) WEAK(atanh) WEAK(cbrt) WEAK(ceil) WEAK(clz) WEAK(cos)
-    WEAK(cosh) WEAK(erf) WEAK(exp) WEAK(expm1) WEAK(floor) WEAK(imag) WEAK(is_finite) WEAK(log)
-        WEAK(log1p) WEAK(logistic) WEAK(negate) WEAK(not_) WEAK(popcnt) WEAK(real) WEAK(round_afz)
-            WEAK(round_even) WEAK(rsqrt) WEAK(sign) WEAK(sin) WEAK(sinh) WEAK(sqrt) WEAK(tan)
-                WEAK(tanh) WEAK(add) WEAK(and_) WEAK(atan2) WEAK(complex) WEAK(divide) WEAK(maximum)
-                    WEAK(minimum) WEAK(mulhi) WEAK(multiply) WEAK(or_) WEAK(power) WEAK(remainder)
-                        WEAK(shift_left) WEAK(shift_right_a) WEAK(shift_right_l) WEAK(subtract)
-                            WEAK(xor_) WEAK(select) WEAK(clamp)
-#undef WEAK
-                                __attribute__((weak)) Value compare(Graph&, Dtype, Args, int, bool);
-__attribute__((weak)) Value convert(Graph&, Dtype, Dtype, Args);
-__attribute__((weak)) Value bitcast_convert(Graph&, Dtype, Dtype, Args);
-__attribute__((weak)) Value reduce_precision(Graph&, Dtype, Args, int64_t, int64_t);
-}  // namespace braze::scalar::math
-
 namespace braze {
 
 // "tanh_c1" from the op and "c1".

@@ -6,56 +6,46 @@
 
 namespace braze {
 
-// A family whose file is not linked has no rows.
-#define FAMILY(f) \
-  __attribute__((weak)) absl::Span<const OpDef> f() { return {}; }
-FAMILY(unary_rows)
-FAMILY(binary_rows) FAMILY(select_rows) FAMILY(create_rows) FAMILY(movement_rows)
-    FAMILY(dynamic_rows) FAMILY(indexed_rows) FAMILY(reduce_rows) FAMILY(dot_rows) FAMILY(conv_rows)
-        FAMILY(sort_rows) FAMILY(control_rows) FAMILY(linalg_rows) FAMILY(effect_rows)
-            FAMILY(collective_rows) FAMILY(rng_rows) FAMILY(quantized_rows)
-#undef FAMILY
+namespace {
 
-                namespace {
+constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
-  constexpr int64_t kMaxBytes = int64_t{1} << 62;
+using Table = std::array<OpDef, kOpCount>;
 
-  using Table = std::array<OpDef, kOpCount>;
+Table build_table() {
+  Table table;
+  for (int i = 0; i < kOpCount; ++i) table[i].op = static_cast<Op>(i);
+  for (auto family :
+       {unary_rows, binary_rows, select_rows, create_rows, movement_rows, dynamic_rows,
+        indexed_rows, reduce_rows, dot_rows, conv_rows, sort_rows, control_rows, linalg_rows,
+        effect_rows, collective_rows, rng_rows, quantized_rows})
+    for (const OpDef& row : family()) table[static_cast<int>(row.op)] = row;
+  return table;
+}
 
-  Table build_table() {
-    Table table;
-    for (int i = 0; i < kOpCount; ++i) table[i].op = static_cast<Op>(i);
-    for (auto family :
-         {unary_rows, binary_rows, select_rows, create_rows, movement_rows, dynamic_rows,
-          indexed_rows, reduce_rows, dot_rows, conv_rows, sort_rows, control_rows, linalg_rows,
-          effect_rows, collective_rows, rng_rows, quantized_rows})
-      for (const OpDef& row : family()) table[static_cast<int>(row.op)] = row;
-    return table;
+Status check_size(Op op, const Shape& s) {
+  for (const Shape& part : s.tuple) TRY(check_size(op, part));
+  int64_t bytes = s.is_array() ? byte_size(s.dtype) : 0;
+  for (int64_t d : s.dims) {
+    if (d == kUnknownDim) continue;
+    if (d < 0) return invalid(message_name(op), ": negative dimension in ", to_string(s, false));
+    if (__builtin_mul_overflow(bytes, d > 0 ? d : 1, &bytes) || bytes > kMaxBytes)
+      return invalid(message_name(op), ": shape ", to_string(s, false),
+                     " is larger than 2^62 bytes");
   }
+  return absl::OkStatus();
+}
 
-  Status check_size(Op op, const Shape& s) {
-    for (const Shape& part : s.tuple) TRY(check_size(op, part));
-    int64_t bytes = s.is_array() ? byte_size(s.dtype) : 0;
-    for (int64_t d : s.dims) {
-      if (d == kUnknownDim) continue;
-      if (d < 0) return invalid(message_name(op), ": negative dimension in ", to_string(s, false));
-      if (__builtin_mul_overflow(bytes, d > 0 ? d : 1, &bytes) || bytes > kMaxBytes)
-        return invalid(message_name(op), ": shape ", to_string(s, false),
-                       " is larger than 2^62 bytes");
-    }
-    return absl::OkStatus();
-  }
-
-  bool agrees(const Shape& inferred, const Shape& proposed) {
-    if (inferred.dtype != proposed.dtype || inferred.dims.size() != proposed.dims.size() ||
-        inferred.tuple.size() != proposed.tuple.size())
-      return false;
-    for (size_t i = 0; i < inferred.dims.size(); ++i)
-      if (inferred.dims[i] != proposed.dims[i] && inferred.dims[i] != kUnknownDim) return false;
-    for (size_t i = 0; i < inferred.tuple.size(); ++i)
-      if (!agrees(inferred.tuple[i], proposed.tuple[i])) return false;
-    return true;
-  }
+bool agrees(const Shape& inferred, const Shape& proposed) {
+  if (inferred.dtype != proposed.dtype || inferred.dims.size() != proposed.dims.size() ||
+      inferred.tuple.size() != proposed.tuple.size())
+    return false;
+  for (size_t i = 0; i < inferred.dims.size(); ++i)
+    if (inferred.dims[i] != proposed.dims[i] && inferred.dims[i] != kUnknownDim) return false;
+  for (size_t i = 0; i < inferred.tuple.size(); ++i)
+    if (!agrees(inferred.tuple[i], proposed.tuple[i])) return false;
+  return true;
+}
 
 }  // namespace
 

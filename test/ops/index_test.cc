@@ -117,7 +117,6 @@ void check(const OpDef& row, std::mt19937_64& rng) {
 }
 
 TEST(Index, AgreesWithEval) {
-  if (scalar::math::convert == nullptr) GTEST_SKIP() << "scalar/math is not linked";
   std::mt19937_64 rng(11);
   for (auto family : {select_rows, create_rows, movement_rows, indexed_rows})
     for (const OpDef& row : family())

@@ -29,8 +29,6 @@ TEST(OpTable, EachOpcodeHasARow) {
   for (int i = 0; i < kOpCount; ++i)
     if (def(static_cast<Op>(i)).infer == nullptr)
       absl::StrAppend(&missing, " ", cat_piece(name(static_cast<Op>(i))));
-  for (auto family : kFamilies)
-    if (family().empty()) GTEST_SKIP() << "a family is not linked; without a row:" << missing;
   EXPECT_EQ(missing, "");
 }
 
