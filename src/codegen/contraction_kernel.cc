@@ -96,6 +96,12 @@ EpilogueHook epilogue_hook(const loop::Kernel& k, const Target& target, bool swa
       e.store(s.buffer, k.buffers[s.buffer].dtype, s.offset, e.emit(s.value));
     }
     llvm::Value* v = e.emit(c.epilogue[0].value);
+    if (c.out == Dtype::kF16) {  // bits in the emitter's registers, a half for the generator
+      llvm::Type* half = b.getHalfTy();
+      if (auto* t = llvm::dyn_cast<llvm::FixedVectorType>(v->getType()))
+        half = llvm::FixedVectorType::get(half, t->getNumElements());
+      v = b.CreateBitCast(v, half);
+    }
     if (a.lanes > 1 || !a.acc->getType()->isVectorTy()) return e.splat(v);
     return b.CreateVectorSplat(1, v);
   };

@@ -71,7 +71,7 @@ bool is_splat(const Literal& l) {
 std::string quantized_type(const Shape& s) {
   const Quantization& q = *s.quant;
   std::string storage(info(s.dtype).mlir);
-  if (storage.substr(0, 2) == "ui") storage = "u" + storage.substr(1);
+  if (storage.substr(0, 2) == "ui") storage = "u" + storage.substr(2);
   std::string out = str_cat("!quant.uniform<", storage, "<", q.storage_min, ":", q.storage_max, ">:",
                             info(q.expressed).mlir);
   if (q.axis >= 0) absl::StrAppend(&out, ":", q.axis);
