@@ -52,6 +52,10 @@ class Fuser {
     }
     for (size_t g = 0; g < groups_.size(); ++g) TRY(outline(groups_[g]));
     c_->erase_dead();
+    // Cheap values that something outside the kernels reads: a loop's initial state, an update's target.
+    for (Instr* i : post_order(*c_))
+      if (is_fusible(*i)) TRY(outline(Group{{i}}));
+    c_->erase_dead();
     return absl::OkStatus();
   }
 
@@ -152,6 +156,11 @@ class Fuser {
     absl::flat_hash_map<const Instr*, Instr*> map;
     std::vector<Instr*> order = members;
     std::sort(order.begin(), order.end(), [&](Instr* a, Instr* b) { return position(a) < position(b); });
+    auto input = [&](Instr* o) {
+      inputs->push_back(o);
+      return f->add(Op::kParameter, o->shape, {},
+                    ParameterAttrs{static_cast<int64_t>(inputs->size()) - 1}, {}, o->name);
+    };
     auto value = [&](auto& self, Instr* o) -> Instr* {
       if (auto it = map.find(o); it != map.end()) return it->second;
       if (!inside.contains(o) && is_cheap(*o)) {
@@ -159,14 +168,15 @@ class Fuser {
         for (Instr* x : o->operands) operands.push_back(self(self, x));
         return map[o] = f->add(o->op, o->shape, operands, o->attrs, {}, o->name);
       }
-      inputs->push_back(o);
-      Instr* p = f->add(Op::kParameter, o->shape, {},
-                        ParameterAttrs{static_cast<int64_t>(inputs->size()) - 1}, {}, o->name);
-      return map[o] = p;
+      return map[o] = input(o);
     };
     for (Instr* i : order) {
       absl::InlinedVector<Instr*, 4> operands;
-      for (Instr* o : i->operands) operands.push_back(value(value, o));
+      for (size_t k = 0; k < i->operands.size(); ++k) {
+        // An update's target is memory to write to, an input of its own even if others read the value.
+        bool target = k == 0 && is_update(*i) && !inside.contains(i->operands[k]);
+        operands.push_back(target ? input(i->operands[k]) : value(value, i->operands[k]));
+      }
       absl::InlinedVector<Computation*, 1> calls;
       for (Computation* c : i->calls)
         calls.push_back(c->module() == &to ? c : to.clone_computation(*c));
