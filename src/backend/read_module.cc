@@ -31,11 +31,11 @@ std::string_view first_word(std::string_view text) {
   return text.substr(at, end - at);
 }
 
-bool has_unknown_dimension(const Module& m) {
-  for (const Computation* c : computation_post_order(m))
-    for (auto& i : c->instrs())
-      if (!i->shape.is_static()) return true;
-  return false;
+Status refine(Module& m, const ReadOptions& o) {
+  if (o.argument_shapes.empty())
+    for (const Instr* p : m.entry()->params())
+      if (!p->shape.is_static()) return absl::OkStatus();
+  return has_unknown_shapes(m) ? refine_shapes(m, o.argument_shapes) : absl::OkStatus();
 }
 
 // Text has no control characters but white space; a protobuf starts with field tags, which are some.
@@ -59,7 +59,9 @@ Result<std::unique_ptr<Module>> read_any(std::string_view bytes, const ReadOptio
   Result<mlir::Module> tree = mlir::is_bytecode(bytes) ? mlir::read_mlir_bytecode(bytes)
                                                        : mlir::read_mlir_text(bytes, o.file);
   if (!tree.ok()) return tree.status();
-  return import_stablehlo(*tree);
+  ImportOptions import;
+  import.entry = o.entry;
+  return import_stablehlo(*tree, import);
 }
 
 }  // namespace
@@ -71,7 +73,7 @@ Result<std::unique_ptr<Module>> read_module(std::string_view bytes, const ReadOp
     bytes = text;
   }
   ASSIGN(std::unique_ptr<Module> m, read_any(bytes, o));
-  if (!o.argument_shapes.empty() && has_unknown_dimension(*m)) TRY(refine_shapes(*m, o.argument_shapes));
+  TRY(refine(*m, o));
   return m;
 }
 

@@ -15,7 +15,10 @@ namespace braze {
 
 struct ReadOptions {
   std::string file;                    // for messages
-  std::vector<Shape> argument_shapes;  // refine unknown dimensions, if given
+  std::string entry = "main";          // of an MLIR module
+  // Refine unknown dimensions with these. Without them a program whose arguments have fixed shapes is
+  // refined too; any other stays as it is.
+  std::vector<Shape> argument_shapes;
   bool fill_elided = false;            // constant({...}) in HLO text
 };
 

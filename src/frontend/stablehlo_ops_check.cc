@@ -68,6 +68,9 @@ void run_parallel(OpImport& c) {
     for (const Attr* symbol : infeed->items) add(*symbol);
   }
   if (!c.ok()) return;
+  // The grid of the test is the program's.
+  c.scope.program.module.num_replicas = static_cast<int64_t>(rows);
+  c.scope.program.module.num_partitions = static_cast<int64_t>(columns);
   emit_check(c, "interpreter.run_parallel", c.ins(),
              str_cat("rows=", rows, " columns=", columns, " feeds=", feeds), calls);
 }

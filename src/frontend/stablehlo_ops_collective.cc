@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives and the ids of processes.
+#include <algorithm>
+
 #include "frontend/stablehlo_attrs.h"
 #include "frontend/stablehlo_scope.h"
 
@@ -87,10 +89,13 @@ Instr* is_root(OpImport& c, const CollectiveAttrs& a, Instr* root) {
   return out;
 }
 
-// The root's value of a tensor of one element, as a scalar; null without one.
-Instr* dynamic_root(OpImport& c) {
+// The root of operand k, an element of the last operand, as a scalar; null if the root is member 0.
+Instr* dynamic_root(OpImport& c, size_t k) {
   if (!c.flag("has_dynamic_root")) return nullptr;
-  return c.b.reshape(c.in(c.inputs() - 1), {});
+  Instr* roots = c.in(c.inputs() - 1);
+  const int64_t n = roots->shape.elements(), at = std::min(static_cast<int64_t>(k), n - 1);
+  if (!c.check(roots->shape.rank() == 1 && n > 0, "the roots must be a list")) return nullptr;
+  return c.b.reshape(n == 1 ? roots : c.b.slice(roots, {at}, {at + 1}), {});
 }
 
 // Where the process is not the root of its group: zeros.
@@ -100,14 +105,14 @@ Instr* zero_unless(OpImport& c, Instr* condition, Instr* x) {
 
 void collective_broadcast(OpImport& c) {
   CollectiveAttrs a = common(c);
-  Instr* root = dynamic_root(c);
-  if (!root) return c.bind_all(c.emit(Op::kCollectiveBroadcast, c.ins(), a));
+  if (!c.flag("has_dynamic_root")) return c.bind_all(c.emit(Op::kCollectiveBroadcast, c.ins(), a));
   // The root's value plus everybody else's zeros.
   const size_t n = c.inputs() - 1;
   if (!c.check(n == c.results(), "has_dynamic_root needs one more operand than results")) return;
-  Instr* mine = is_root(c, a, root);
-  for (size_t k = 0; k < n; ++k) {
-    Instr* x = zero_unless(c, mine, c.in(k));
+  for (size_t k = 0; k < n && c.ok(); ++k) {
+    Instr* root = dynamic_root(c, k);
+    if (!root) return;
+    Instr* x = zero_unless(c, is_root(c, a, root), c.in(k));
     Computation* sum = c.b.combiner(Op::kAdd, x->shape.dtype);
     c.bind(k, c.b.op_shaped(Op::kAllReduce, x->shape, {x}, a, {sum}));
   }
@@ -116,15 +121,14 @@ void collective_broadcast(OpImport& c) {
 // An all-reduce whose result only the root keeps; the others get zeros.
 void collective_reduce(OpImport& c) {
   CollectiveAttrs a = common(c);
-  Instr* root = dynamic_root(c);
-  const size_t n = c.inputs() - (root ? 1 : 0);
+  const size_t n = c.inputs() - (c.flag("has_dynamic_root") ? 1 : 0);
   auto operands = widened(c, n);
   Computation* body = c.region(0);
   if (!c.ok() || !c.check(n == c.results(), "needs as many results as inputs")) return;
   Instr* all = c.emit_typed(Op::kAllReduce, operands, a, {body});
-  Instr* mine = is_root(c, a, root);
   for (size_t k = 0; k < n && c.ok(); ++k)
-    c.bind(k, zero_unless(c, mine, n == 1 ? all : c.b.element(all, static_cast<int64_t>(k))));
+    c.bind(k, zero_unless(c, is_root(c, a, dynamic_root(c, k)),
+                          n == 1 ? all : c.b.element(all, static_cast<int64_t>(k))));
 }
 
 void partition_id(OpImport& c) { c.bind(c.emit_typed(Op::kPartitionId, {})); }
