@@ -33,7 +33,8 @@ const Tables& tables() {
     for (auto family : {elementwise_handlers(), movement_handlers(), dynamic_handlers(),
                         indexed_handlers(), contraction_handlers(), reduction_handlers(),
                         control_handlers(), linalg_handlers(), effect_handlers(),
-                        collective_handlers(), sdy_handlers(), check_handlers()})
+                        collective_handlers(), scan_handlers(), sdy_handlers(),
+                        check_handlers()})
       for (const Handler& h : family) out->handlers.emplace(h.name, &h);
     for (int i = 0; i < kOpCount; ++i) {
       const OpDef& d = def(static_cast<Op>(i));
@@ -127,19 +128,6 @@ void import_chlo(OpImport& c) {
       a.value = v->kind == mlir::AttrKind::kFloat ? Literal::scalar(t, v->f)
                                                    : Literal::scalar_int(t, v->i);
     }
-  }
-  if (!c.op.regions.empty()) {
-    RegionShape r;
-    r.tuple_result = true;
-    if (c.ok()) a.body = c.region(0, r);
-    const mlir::Attr* sizes = c.attr("operandSegmentSizes");
-    if (!sizes) sizes = c.attr("operand_segment_sizes");
-    Dims segments = read_dims(c, sizes);
-    // Without sizes: as many inits as results follow the outputs.
-    a.scan_inputs = segments.empty() ? 0 : segments[0];
-    a.scan_dimension = c.integer("dimension");
-    a.scan_dim_size = c.integer("scan_dim_size", -1);
-    a.is_reverse = c.flag("is_reverse");
   }
   if (!c.ok()) return;
   std::vector<Shape> results;

@@ -151,6 +151,7 @@ absl::Span<const Handler> control_handlers();
 absl::Span<const Handler> linalg_handlers();
 absl::Span<const Handler> effect_handlers();
 absl::Span<const Handler> collective_handlers();
+absl::Span<const Handler> scan_handlers();
 absl::Span<const Handler> sdy_handlers();
 absl::Span<const Handler> check_handlers();
 

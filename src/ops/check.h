@@ -21,7 +21,7 @@ struct CheckRule {
   double tolerance = 1e-4;
   int64_t min_ulp = 0, max_ulp = 3;
   // Steps are counted at the largest expected value too: what sums in another order differ by. A
-  // difference of max_ulp steps passes kAlmost as well.
+  // Lets pass what differs by a few steps at the largest expected value, for kAlmost and kClose.
   bool loose = false;
 };
 
