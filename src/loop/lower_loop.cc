@@ -10,11 +10,14 @@ namespace {
 
 using scalar::Value;
 
-// True if every load and store of the kernel moves by a small constant along `var`.
+// True if every load of the kernel moves by a small constant along `var`, and no index needs a division
+// in each lane.
 bool regular(const Kernel& k, int64_t var, int64_t* irregular_loads) {
   *irregular_loads = 0;
   for (int32_t i = 0; i < k.graph.size(); ++i) {
     const scalar::Node& n = k.graph[Scalar{i}];
+    bool divides = n.op == scalar::Op::kDiv || n.op == scalar::Op::kRem;
+    if (divides && n.type == Dtype::kS64 && k.graph.depends_on(Scalar{i}, var)) ++*irregular_loads;
     if (n.op != scalar::Op::kLoad) continue;
     int64_t stride = 0;
     if (!k.graph.stride_in(n.args[0], var, &stride) || stride < -2 || stride > 2) ++*irregular_loads;

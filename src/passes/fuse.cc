@@ -94,6 +94,10 @@ class Fuser {
   std::string_view refusal(const Instr& i, const Group& g) {
     if (static_cast<int64_t>(g.members.size()) >= o_.max_group) return "group is full";
     if (is_update(i) || is_window(i)) return "computed in its own kernel";
+    // What reads an array cannot be computed while that array is written.
+    if (is_update(*g.members[0]))
+      for (const Instr* o : i.operands)
+        if (o == g.members[0]->operand(0)) return "reads the updated array";
     for (const Instr* u : i.users) {
       if (!live_.contains(u)) continue;
       std::string_view why = edge_refusal(i, *u, g);
