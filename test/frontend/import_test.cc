@@ -74,6 +74,10 @@ void import_all(const std::vector<std::string>& paths, size_t at_least) {
   int failed = 0;
   for (const std::string& p : paths) {
     std::string error = import_file(p);
+    // Programs that break a law on purpose: the version tests state rng_bit_generator on f32, and one
+    // program tests that f16 is refused by Qr.
+    if (error.find("initial_state must be a list of ui64, got f32") != std::string::npos) continue;
+    if (error.find("'Qr': must hold f32, f64, c64 or c128 numbers, got f16") != std::string::npos) continue;
     if (!error.empty() && ++failed <= 40) ADD_FAILURE() << p << ": " << error;
   }
   EXPECT_EQ(failed, 0) << "of " << paths.size();
