@@ -268,6 +268,7 @@ llvm::Value* ScalarEmitter::Impl::build_operation(const Node& n, Mode m) {
     case Op::kEq: case Op::kNe: case Op::kLt: case Op::kLe:
       return ops.compare(n.op, any_narrow ? narrow_type : arg_type, args[0], args[1]);
     case Op::kLdexp:
+      if (n.imm == 1) return ops.ldexp_near(n.type, args[0], args[1]);
       return ops.ldexp(n.type, args[0], args[1], is_float(g.type(n.args[1])));
     case Op::kDiv: case Op::kRem:
       if (!is_float(n.type)) {

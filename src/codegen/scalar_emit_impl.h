@@ -26,6 +26,7 @@ class OpEmitter {
   llvm::Value* int_division(bool rem, Dtype t, llvm::Value* x, llvm::Value* y, bool safe);
   // exponent: an integer of x's width, or a float of x's type if is_float.
   llvm::Value* ldexp(Dtype t, llvm::Value* x, llvm::Value* exponent, bool is_float);
+  llvm::Value* ldexp_near(Dtype t, llvm::Value* x, llvm::Value* exponent);
   // f32 rounded to bf16 and widened again, in one go.
   llvm::Value* round_bf16(llvm::Value* v);
 

@@ -258,17 +258,26 @@ Value* OpEmitter::float_min_max(bool is_max, Value* x, Value* y) {
   return b_.CreateBitCast(joined, x->getType());
 }
 
+// Clamped first, since vectors of the saturating intrinsics are taken apart into scalars.
 Value* OpEmitter::float_to_int(Dtype to, Value* v) {
   const int bits = bit_size(to);
   const bool is_signed = is_signed_int(to);
+  const double low = is_signed ? -std::ldexp(1, bits - 1) : 0;
+  const double end = std::ldexp(1, is_signed ? bits - 1 : bits);  // the first value past the type
+  const bool exact_top = bits < (element_bits(v) == 32 ? 24 : 53);
+  const double top = exact_top ? end - 1
+                     : element_bits(v) == 32 ? std::nextafter(static_cast<float>(end), 0.0f)
+                                             : std::nextafter(end, 0.0);
+  // NaN takes the bound.
+  Value* c = b_.CreateSelect(b_.CreateFCmpOGT(v, number(v, low)), v, number(v, low));
+  c = b_.CreateSelect(b_.CreateFCmpOLT(c, number(v, top)), c, number(v, top));
   llvm::Type* wide = like(v, b_.getIntNTy(std::max(bits, 32)));
-  const bool by_signed = is_signed || bits < 32;
-  const auto id = by_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-  Value* r = b_.CreateIntrinsic(id, {wide, v->getType()}, {v});
-  if (bits >= 32) return r;
-  const scalar::Range range = scalar::type_range(to);
-  r = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, r, integer(r, range.lo));
-  r = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, r, integer(r, range.hi));
+  Value* r = is_signed || bits < 32 ? b_.CreateFPToSI(c, wide) : b_.CreateFPToUI(c, wide);
+  if (!exact_top) {
+    const int64_t most = to == Dtype::kU64 ? -1 : scalar::type_range(to).hi;
+    r = b_.CreateSelect(b_.CreateFCmpOGE(v, number(v, end)), integer(r, most), r);
+  }
+  if (is_signed) r = b_.CreateSelect(b_.CreateFCmpUNO(v, v), integer(r, 0), r);
   return b_.CreateTrunc(r, like(v, register_type(b_.getContext(), to)));
 }
 
@@ -422,6 +431,27 @@ Value* OpEmitter::ldexp(Dtype t, Value* x, Value* exponent, bool float_exponent)
   }
   Value* r = t == Dtype::kF32 ? scale_in_f64(x, exponent) : scale_in_steps(x, exponent);
   return nan ? b_.CreateSelect(nan, number(r, std::nan("")), r) : r;
+}
+
+// In two steps, of which only the second can round. The exponent's bits come by adding it to a number
+// whose last place is 1; NaN gives nonsense powers, whose products with x, NaN itself, are NaN.
+Value* OpEmitter::ldexp_near(Dtype t, Value* x, Value* exponent) {
+  if (target_.avx512) return scalef(x, exponent);
+  const bool f32 = t == Dtype::kF32;
+  llvm::Type* bits = like(x, b_.getIntNTy(element_bits(x)));
+  const int mantissa = f32 ? 23 : 52, bias = f32 ? 127 : 1023;
+  const int64_t base = f32 ? 0x4b400000 : 0x4338000000000000;
+  const int64_t shifted_up = 4096;  // keeps halving unsigned
+  Value* aligned = b_.CreateFAdd(exponent, number(exponent, f32 ? 0x1.8p23 : 0x1.8p52));
+  Value* e = b_.CreateBitCast(aligned, bits);
+  e = b_.CreateSub(e, integer(e, base - shifted_up));
+  Value* half = b_.CreateLShr(e, integer(e, 1));
+  Value* rest = b_.CreateSub(e, half);
+  const auto power = [&](Value* n) {
+    Value* biased = b_.CreateAdd(n, integer(n, bias - shifted_up / 2));
+    return b_.CreateBitCast(b_.CreateShl(biased, integer(biased, mantissa)), x->getType());
+  };
+  return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(rest));
 }
 
 }  // namespace braze::codegen

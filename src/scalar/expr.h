@@ -80,6 +80,7 @@ inline Expr max(Expr a, double b) { return max(a, a.number(b)); }
 inline Expr copysign(Expr a, Expr sign) { return a.make(Op::kCopySign, sign); }
 // x·2^n: n an integer of x's width, or integral of x's type.
 inline Expr ldexp(Expr x, Expr n) { return {x.g, x.g->make(Op::kLdexp, x.type(), x.s, n.s)}; }
+inline Expr ldexp_near(Expr x, Expr n) { return {x.g, x.g->ldexp_near(x.s, n.s)}; }
 
 // c[0] + c[1]·x + … by Horner's rule.
 inline Expr polynomial(Expr x, std::initializer_list<double> c) {

@@ -49,21 +49,21 @@ double exp_high(Expr x) { return x.f32() ? 89 : 710; }
 // e^x / 2, without overflow where e^x overflows but e^x / 2 does not.
 Expr half_exp(Expr x) {
   const Reduced p = reduce(x, exp_low(x), exp_high(x) + 1);
-  return ldexp(exp_reduced(p.r), p.n - 1.0);
+  return ldexp_near(exp_reduced(p.r), p.n - 1.0);
 }
 
 }  // namespace
 
 Expr exp(Expr x) {
   const Reduced p = reduce(x, exp_low(x), exp_high(x));
-  return ldexp(exp_reduced(p.r), p.n);
+  return ldexp_near(exp_reduced(p.r), p.n);
 }
 
 // 2^n (e^r - 1) + 2^n - 1, halved on the way for the largest n.
 Expr expm1(Expr x) {
   const Reduced p = reduce(x, exp_low(x), exp_high(x));
   const Expr m = expm1_reduced(p.r);
-  const Expr half = ldexp(x.number(0.5), p.n);
+  const Expr half = ldexp_near(x.number(0.5), p.n);
   const Expr scaled = 2 * fma(half, m, half - 0.5);
   return copysign(select(equal(p.n, 0), m, scaled), x);
 }

@@ -56,8 +56,8 @@ Two log2_of_f64(Expr x) {
   // s = f/(2 + f) and z = s² as sums.
   const Expr d = p.f + 2;
   const Expr d_low = p.f - (d - 2);
-  const Expr s = p.f / d;
-  const Two st{s, fma(-s, d_low, fma(-s, d, p.f)) / d};
+  const Expr inverse = 1 / d, s = p.f * inverse;
+  const Two st{s, fma(-s, d_low, fma(-s, d, p.f)) * inverse};
   const Two z2 = two_product(s, s);
   const Two z{z2.high, fma(s + s, st.low, z2.low)};
   // log(1 + f) = 2s + s·z·(2/3 + z·q)
@@ -91,7 +91,7 @@ Expr positive_power(Expr a, Expr y, Dtype type) {
   if (type == Dtype::kF32) {
     const Expr t = min(max(y * log2_of_f32(a), -300), 300);
     const Expr n = round_even(t);
-    return ldexp(exp2_reduced(t - n, true), n).cast(type);
+    return ldexp_near(exp2_reduced(t - n, true), n).cast(type);
   }
   const Two l = log2_of_f64(a);
   const Expr high = y * l.high;
@@ -100,7 +100,7 @@ Expr positive_power(Expr a, Expr y, Dtype type) {
   const Expr n = round_even(t);
   // Past the clamp the low part is of no account (and may be infinite or NaN).
   const Expr rest = select(equal(t, high), low, 0);
-  return ldexp(exp2_reduced((t - n) + rest, false), n);
+  return ldexp_near(exp2_reduced((t - n) + rest, false), n);
 }
 
 }  // namespace
@@ -138,8 +138,30 @@ Expr cbrt(Expr x) {
   return copysign(t, x);
 }
 
+namespace {
+
+// Exponents that need no logarithm. No intermediate result leaves the range unless the power does.
+Expr constant_power(Expr x, double y) {
+  const Expr square = x * x, inverse = 1 / x;
+  if (y == 0) return x.number(1);
+  if (y == 1) return x;
+  if (y == 2) return square;
+  if (y == 3) return square * x;
+  if (y == 4) return square * square;
+  if (y == -1) return inverse;
+  if (y == -2) return inverse * inverse;
+  if (y != 0.5 && y != -0.5) return {x.g, {}};
+  // Unlike the root, the power of -0 is +0 and that of -∞ is +∞.
+  const Expr root = select(equal(x, -kInfinity), kInfinity, scalar::sqrt(x) + 0.0);
+  return y > 0 ? root : 1 / root;
+}
+
+}  // namespace
+
 Expr power(Expr x, Expr y) {
   const Dtype type = x.type();
+  if (x.g->is_const(y.s))
+    if (const Expr r = constant_power(x, x.g->const_float(y.s)); r.s) return r;
   const Expr a = abs(x), b = abs(y);
   const Expr special_base = equal(a, 0) || !(a < kInfinity);
   const Expr special = special_base || !(b < kInfinity);

@@ -68,6 +68,11 @@ Scalar Graph::load(Dtype t, int64_t buffer, Scalar offset, Scalar condition) {
   return intern({.op = Op::kLoad, .type = t, .args = {offset, condition}, .imm = buffer});
 }
 
+Scalar Graph::ldexp_near(Scalar x, Scalar n) {
+  if (is_const(n)) return make(Op::kLdexp, type(x), x, n);
+  return intern({.op = Op::kLdexp, .type = type(x), .args = {x, n, {}}, .imm = 1});
+}
+
 Scalar Graph::select_rare(Scalar p, Scalar rare, Scalar common) {
   if (is_const(p)) return const_int(p) ? rare : common;
   if (rare == common) return common;
@@ -124,6 +129,8 @@ Scalar Graph::substitute(Scalar s, absl::Span<const int64_t> ids,
         result = load(n.type, n.imm, args[0], args[1]);
       else if (n.op == Op::kSelect && n.imm)
         result = select_rare(args[0], args[1], args[2]);
+      else if (n.op == Op::kLdexp && n.imm)
+        result = ldexp_near(args[0], args[1]);
       else
         result = make(n.op, n.type, args[0], args[1], args[2]);
     }

@@ -37,7 +37,8 @@ enum class Op : uint8_t {
   // Floats
   kSqrt, kFloor, kCeil, kRoundEven, kTrunc, kCopySign,
   kLdexp,   // args[0] float · 2^args[1], in one rounding, over the full range. args[1] is s32 / s64 of
-            // the same width, or of args[0]'s type, integral or NaN (then the result is NaN)
+            // the same width, or of args[0]'s type, integral or NaN (then the result is NaN). imm 1:
+            // args[0] is NaN or in [2^-20, 2^20], and args[1], a float, is at most 250 (f64: 2000)
   // Bits
   kPopcnt, kClz,
   // Comparisons: result kPred. Floats: ordered (false on NaN), but kNe is true on NaN.
@@ -111,6 +112,8 @@ class Graph {
   Scalar logical_or(Scalar a, Scalar b) { return make(Op::kOr, Dtype::kPred, a, b); }
   Scalar logical_not(Scalar a) { return make(Op::kNot, Dtype::kPred, a); }
   Scalar select(Scalar p, Scalar t, Scalar f) { return make(Op::kSelect, type(t), p, t, f); }
+  // x·2^n for x and n in the bounds that kLdexp states for imm 1: cheap on every target.
+  Scalar ldexp_near(Scalar x, Scalar n);
   // A select whose rare side is costly: where no lane takes it, compiled code skips it.
   Scalar select_rare(Scalar p, Scalar rare, Scalar common);
   Scalar cast(Dtype t, Scalar a) { return type(a) == t ? a : make(Op::kCast, t, a); }

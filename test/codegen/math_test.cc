@@ -234,6 +234,31 @@ TEST(Math, TwoOperands) {
   expect_pairs<double>("atan2", scalar::math::atan2, Dtype::kF64, atan2l, 4, -10, 10);
 }
 
+template <typename T>
+void expect_constant_powers(Dtype t, double budget) {
+  for (double y : {0.0, 1.0, 2.0, 3.0, 4.0, -1.0, -2.0, 0.5, -0.5, 1.5}) {
+    Graph g;
+    const Scalar i = g.index_var(1000, int64_t{1} << 40);
+    const Value args[] = {{g.load(t, 0, i)}, {g.constant(t, y)}};
+    ScalarLoop loop{g, {scalar::math::power(g, t, args).re}, {0}, 1000, 8, host_target()};
+    auto jit = std::move(*Jit::create());
+    auto f = loop.load(*jit);
+    ASSERT_TRUE(f.ok()) << f.status();
+    std::vector<T> x{0, T(-0.0), 1, -1, INFINITY, -INFINITY, NAN, T(1e-30), T(1e30), T(-1e30), T(-2)};
+    for (int k = 0; k < 20000; ++k) x.push_back(static_cast<T>(std::exp((k - 10000) / 150.0)));
+    std::vector<T> out(x.size());
+    void* buffers[] = {x.data(), out.data()};
+    (*f)(buffers, static_cast<int64_t>(x.size()));
+    for (size_t k = 0; k < x.size(); ++k)
+      ASSERT_LE(error_of<T>(out[k], powl(x[k], y)), budget) << x[k] << " to the " << y << ": " << out[k];
+  }
+}
+
+TEST(Math, ConstantPowers) {
+  expect_constant_powers<float>(Dtype::kF32, 2);
+  expect_constant_powers<double>(Dtype::kF64, 2);
+}
+
 // Every value of the 16-bit types: within one place of the correctly rounded result.
 TEST(Math, AllHalves) {
   for (Dtype t : {Dtype::kF16, Dtype::kBF16}) {

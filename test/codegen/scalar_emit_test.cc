@@ -238,6 +238,117 @@ TEST(ScalarEmit, AddressesAndConditions) {
   }
 }
 
+TEST(ScalarEmit, Stores) {
+  Rng rng(10);
+  for (Dtype t : {Dtype::kPred, Dtype::kU8, Dtype::kF16, Dtype::kF32, Dtype::kC64 /* as f64 */}) {
+    if (t == Dtype::kC64) t = Dtype::kF64;
+    for (const Target& target : targets()) {
+      for (int width : {1, 8, 16}) {
+        for (bool conditional : {false, true}) {
+          Graph g;
+          Memory memory;
+          memory.add(0, t, kCount, rng);
+          memory.add(1, Dtype::kU8, kCount, rng);
+          const Scalar i = g.index_var(kIndex, kCount);
+          const auto c = [&](int64_t v) { return g.constant_int(Dtype::kS64, v); };
+          // Contiguous, reversed, strided, permuted by a computed index.
+          const std::vector<Scalar> offsets = {i, g.sub(c(kCount - 1), i), g.mul(i, c(3)),
+                                               g.rem(g.mul(i, c(7)), c(kCount))};
+          const std::vector<Scalar> roots(offsets.size(), g.load(t, 0, i));
+          ScalarLoop loop{g, roots, {0, 1}, kIndex, width, target, offsets};
+          const Scalar p = g.lt(g.load(Dtype::kU8, 1, i), g.constant_int(Dtype::kU8, 99));
+          if (conditional) loop.options.condition = p;
+          const size_t bytes = (3 * kCount + 1) * byte_size(t);
+          std::vector<std::vector<uint8_t>> got(roots.size(), std::vector<uint8_t>(bytes, 0xcd));
+          auto want = got;
+          std::vector<void*> pointers{memory.buffers[0].bytes.data(), memory.buffers[1].bytes.data()};
+          for (auto& o : got) pointers.push_back(o.data());
+          auto jit = std::move(*Jit::create());
+          auto f = loop.load(*jit);
+          ASSERT_TRUE(f.ok()) << f.status();
+          (*f)(pointers.data(), kCount);
+          for (memory.index = 0; memory.index < kCount; ++memory.index) {
+            if (conditional && !evaluate(g, p, memory).i) continue;
+            for (size_t k = 0; k < roots.size(); ++k)
+              put(t, &want[k][evaluate(g, offsets[k], memory).i * byte_size(t)],
+                  evaluate(g, roots[k], memory));
+          }
+          for (size_t k = 0; k < roots.size(); ++k)
+            ASSERT_EQ(got[k], want[k]) << name(t) << " store " << k << " width " << width << " on "
+                                       << target.cpu << (conditional ? " conditional" : "");
+        }
+      }
+    }
+  }
+}
+
+TEST(ScalarEmit, NonTemporalStores) {
+  Graph g;
+  const Scalar i = g.index_var(kIndex, 64);
+  ScalarLoop loop{g, {g.load(Dtype::kF32, 0, i)}, {0}, kIndex, 16, host_target()};
+  loop.options.non_temporal = true;
+  auto text = loop.text();
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_NE(text->find("movnt"), std::string::npos);
+}
+
+// A vector accumulator, and a scope for each loop body.
+TEST(ScalarEmit, Accumulators) {
+  Graph g;
+  const Scalar i = g.index_var(kIndex, 64), acc = g.var(Dtype::kF32, 7);
+  const Scalar next = g.add(g.mul(acc, g.load(Dtype::kF32, 1, g.constant_int(Dtype::kS64, 0))),
+                            g.load(Dtype::kF32, 0, i));
+  llvm::LLVMContext context;
+  const Target& target = host_target();
+  auto m = make_module(context, "accumulate", target);
+  llvm::IRBuilder<> b(context);
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
+  auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "f", *m);
+  auto* entry = llvm::BasicBlock::Create(context, "entry", f);
+  auto* body = llvm::BasicBlock::Create(context, "body", f);
+  auto* done = llvm::BasicBlock::Create(context, "done", f);
+  b.SetInsertPoint(entry);
+  ScalarEmitter e(b, g, target, 8, kIndex);
+  e.bind_buffer(0, {.base = f->getArg(0)});
+  e.bind_buffer(1, {.base = f->getArg(1), .invariant = true});
+  e.bind_buffer(2, {.base = f->getArg(2)});
+  const int64_t inner[] = {kIndex, 7};
+  const Scalar roots[] = {next};
+  e.hoist(roots, inner);
+  b.CreateBr(body);
+  b.SetInsertPoint(body);
+  auto* vector = llvm::FixedVectorType::get(b.getFloatTy(), 8);
+  auto* index = b.CreatePHI(b.getInt64Ty(), 2);
+  auto* sum = b.CreatePHI(vector, 2);
+  index->addIncoming(b.getInt64(0), entry);
+  sum->addIncoming(llvm::Constant::getNullValue(vector), entry);
+  const size_t scope = e.open_scope();
+  e.bind_var(kIndex, index);
+  e.bind_var(7, sum);
+  EXPECT_FALSE(e.is_uniform(acc));
+  llvm::Value* v = e.emit(next);
+  e.close_scope(scope);
+  EXPECT_TRUE(e.is_uniform(acc));
+  auto* up = b.CreateAdd(index, b.getInt64(8));
+  index->addIncoming(up, b.GetInsertBlock());
+  sum->addIncoming(v, b.GetInsertBlock());
+  b.CreateCondBr(b.CreateICmpSLT(up, b.getInt64(64)), body, done);
+  b.SetInsertPoint(done);
+  b.CreateAlignedStore(v, f->getArg(2), llvm::Align(4));
+  b.CreateRetVoid();
+  auto object = compile(*m, target);
+  ASSERT_TRUE(object.ok()) << object.status();
+  auto jit = std::move(*Jit::create());
+  ASSERT_TRUE(jit->add_object(*object).ok());
+  auto function = jit->function<void(float*, float*, float*)>("f");
+  ASSERT_TRUE(function.ok()) << function.status();
+  float x[64], factor = 0.5f, out[8], want[8] = {};
+  for (int k = 0; k < 64; ++k) x[k] = static_cast<float>(k % 11);
+  (*function)(x, &factor, out);
+  for (int k = 0; k < 64; ++k) want[k % 8] = want[k % 8] * factor + x[k];
+  for (int k = 0; k < 8; ++k) EXPECT_EQ(out[k], want[k]);
+}
+
 TEST(ScalarEmit, DeepExpressions) {
   Rng rng(9);
   Graph g;
@@ -247,6 +358,33 @@ TEST(ScalarEmit, DeepExpressions) {
   Scalar s = x;
   for (int k = 0; k < 2000; ++k) s = g.add(g.mul(s, g.constant(Dtype::kF32, 0.999)), x);
   check(g, {s}, memory, 16, host_target());
+}
+
+TEST(Jit, CompilesInParallelAndLinksRuntimeFunctions) {
+  const auto build = [](int64_t k) -> Result<std::string> {
+    if (k == 7) return invalid("seven");
+    llvm::LLVMContext context;
+    auto m = make_module(context, "m", host_target());
+    llvm::IRBuilder<> b(context);
+    auto* type = llvm::FunctionType::get(b.getInt64Ty(), {b.getInt64Ty()}, false);
+    auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, str_cat("f", k), *m);
+    auto callee = m->getOrInsertFunction("twice", type);
+    b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", f));
+    b.CreateRet(b.CreateAdd(b.CreateCall(callee, {f->getArg(0)}), b.getInt64(k)));
+    return compile(*m, host_target());
+  };
+  auto objects = compile_all(6, 3, build);
+  ASSERT_TRUE(objects.ok()) << objects.status();
+  EXPECT_FALSE(compile_all(9, 2, build).ok());
+  auto jit = std::move(*Jit::create());
+  int64_t (*twice)(int64_t) = [](int64_t v) { return 2 * v; };
+  ASSERT_TRUE(jit->define("twice", reinterpret_cast<const void*>(twice)).ok());
+  for (const std::string& o : *objects) ASSERT_TRUE(jit->add_object(o).ok());
+  for (int64_t k = 0; k < 6; ++k) {
+    auto f = jit->function<int64_t(int64_t)>(str_cat("f", k));
+    ASSERT_TRUE(f.ok()) << f.status();
+    EXPECT_EQ((*f)(20), 40 + k);
+  }
 }
 
 TEST(Jit, ReportsErrors) {

@@ -25,6 +25,9 @@ struct ScalarLoop {
   int64_t var;
   int width = 1;
   Target target = host_target();
+  // Where root k goes, if not to element i, and when.
+  std::vector<scalar::Scalar> offsets = {};
+  ScalarEmitter::StoreOptions options = {};
 
   using Function = void(void** buffers, int64_t n);
 
@@ -56,7 +59,8 @@ struct ScalarLoop {
     std::vector<llvm::Value*> values;
     for (scalar::Scalar s : roots) values.push_back(e.emit(s));
     for (size_t k = 0; k < roots.size(); ++k)
-      e.store(-1 - static_cast<int64_t>(k), g.type(roots[k]), offset, values[k]);
+      e.store(-1 - static_cast<int64_t>(k), g.type(roots[k]), offsets.empty() ? offset : offsets[k],
+              values[k], options);
     e.close_scope(scope);
     auto* next = b.CreateAdd(i, b.getInt64(w));
     i->addIncoming(next, b.GetInsertBlock());
