@@ -148,32 +148,6 @@ Result<Literal> eval_topk(const EvalContext& ctx) {
   return Literal::tuple({std::move(values), std::move(indices)});
 }
 
-// topk = sort with positions, then the first k.
-Result<Instr*> expand_topk(Builder& b, const Instr& i) {
-  const auto& a = i.as<TopKAttrs>();
-  Instr* in = i.operand(0);
-  const int64_t axis = in->shape.rank() - 1;
-  const Shape value = Shape::scalar(in->shape.dtype), position = Shape::scalar(Dtype::kS32);
-  Module* m = b.computation()->module();
-  Computation* comparator = m->add_computation(m->unique_name("topk_order"));
-  Builder c(comparator);
-  const Shape params[] = {value, value, position, position};
-  for (int64_t k = 0; k < 4; ++k) c.parameter(k, params[k]);
-  CompareAttrs compare{a.largest ? CompareDirection::kGt : CompareDirection::kLt};
-  if (is_float(value.dtype)) compare.type = CompareType::kTotalOrder;
-  comparator->set_root(
-      c.op(Op::kCompare, {comparator->params()[0], comparator->params()[1]}, compare));
-  TRY(c.status());
-  Instr* positions = b.iota(in->shape.with_dtype(Dtype::kS32), axis);
-  Instr* sorted = b.op(Op::kSort, {in, positions}, SortAttrs{axis, true}, {comparator});
-  Dims start(axis + 1, 0), limit = in->shape.dims;
-  limit[axis] = a.k;
-  Instr* out = b.tuple({b.slice(b.element(sorted, 0), start, limit),
-                        b.slice(b.element(sorted, 1), start, limit)});
-  TRY(b.status());
-  return out;
-}
-
 std::unique_ptr<Module> sample_sort(std::mt19937_64& rng) {
   Sampler s(rng, "sort");
   const Dims dims = s.dims(1, 3, 8);
@@ -223,7 +197,7 @@ absl::Span<const OpDef> sort_rows() {
        .attrs = attrs_index<TopKAttrs>(),
        .infer = infer_topk,
        .eval = eval_topk,
-       .expand = expand_topk,
+       .step = Step::kLibrary,
        .cost = 20,
        .sample = sample_topk,
        .doc = "The k largest (or smallest) elements of each row in order, and their positions; equal "

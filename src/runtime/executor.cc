@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "eval/evaluator.h"
+#include "runtime/sort.h"
 
 namespace braze {
 namespace {
@@ -175,6 +176,12 @@ void spread(const Literal& l, const std::vector<int64_t>& ids, const std::vector
 }  // namespace
 
 Status Executor::library(const PlanStep& s, Call& c) {
+  if (s.instr->is(Op::kSort) || s.instr->is(Op::kTopK)) {
+    absl::InlinedVector<char*, 8> from, to;
+    for (int64_t b : s.inputs) from.push_back(c.address[b]);
+    for (int64_t b : s.outputs) to.push_back(c.address[b]);
+    if (run_sort(*s.instr, from, to, *pool_)) return absl::OkStatus();
+  }
   std::vector<Literal> operands;
   size_t at = 0;
   for (const Instr* o : s.instr->operands) operands.push_back(gather(o->shape, s.inputs, c.address, &at));
