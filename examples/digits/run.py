@@ -18,7 +18,9 @@ SAVE = """
 import numpy, sys
 from sklearn.datasets import load_digits
 d = load_digits()
-numpy.savez(sys.argv[1], x=(d.data / 16).astype('float32'), y=d.target.astype('int32'))
+order = numpy.random.RandomState(0).permutation(len(d.target))  # writers in random order
+numpy.savez(sys.argv[1], x=(d.data[order] / 16).astype('float32'),
+            y=d.target[order].astype('int32'))
 """
 
 
