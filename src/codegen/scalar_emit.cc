@@ -98,8 +98,11 @@ llvm::Value* ScalarEmitter::Impl::splat(llvm::Value* v) {
 
 void ScalarEmitter::Impl::note_varying(int64_t id) {
   if (id == vector_var) return;
+  const size_t before = varying.size();
   varying.erase(std::remove(varying.begin(), varying.end(), id), varying.end());
-  if (vars[id] && is_vector(vars[id])) varying.push_back(id);
+  const bool is_varying = vars[id] && is_vector(vars[id]);
+  if ((varying.size() != before) != is_varying) accesses.clear();
+  if (is_varying) varying.push_back(id);
 }
 
 bool ScalarEmitter::Impl::fits_narrow(Scalar s) const {

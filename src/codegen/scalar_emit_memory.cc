@@ -102,10 +102,10 @@ Access ScalarEmitter::Impl::access_of_offset(Scalar offset) const {
   return {stride == 0 ? Access::kUniform : Access::kStrided, stride};
 }
 
+// Remembered, since needs and build both ask; binding a variable to a vector forgets it.
 Access ScalarEmitter::Impl::access_of(Scalar load) {
   const auto [it, added] = accesses.try_emplace(load.id);
-  // Which variables vary may have changed, but not the stride in the vector variable.
-  if (added || it->second.kind == Access::kGather) it->second = access_of_offset(g[load].args[0]);
+  if (added) it->second = access_of_offset(g[load].args[0]);
   return it->second;
 }
 
