@@ -2,8 +2,9 @@
 // Row of fft: complex, inverse, real-input and real-output transforms over the last one to three
 // dimensions, of any length.
 //
-// Evaluated in long double: powers of two by halving, other lengths as a convolution of chirps
-// (Bluestein), so that the error is far below the result's precision.
+// Evaluated in long double: powers of two by halving, other short lengths by the definition (sums of real
+// numbers stay real), long ones as a convolution of chirps (Bluestein); the error is far below the result's
+// precision.
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -45,11 +46,22 @@ void transform_power_of_two(Numbers& x, int sign) {
   }
 }
 
+void transform_by_definition(Numbers& x, int sign) {
+  const size_t n = x.size();
+  Numbers w(n), out(n);
+  for (size_t k = 0; k < n; ++k)
+    w[k] = unit(static_cast<long double>(sign) * static_cast<long double>(k) / static_cast<long double>(n));
+  for (size_t k = 0; k < n; ++k)
+    for (size_t j = 0; j < n; ++j) out[k] += x[j] * w[j * k % n];
+  x = std::move(out);
+}
+
 // In place, any length, not normalised.
 void transform(Numbers& x, int sign) {
   const uint64_t n = x.size();
   if (n <= 1) return;
   if ((n & (n - 1)) == 0) return transform_power_of_two(x, sign);
+  if (n <= 100) return transform_by_definition(x, sign);
   uint64_t m = 1;
   while (m < 2 * n - 1) m *= 2;
   Numbers chirp(n), a(m), b(m);
