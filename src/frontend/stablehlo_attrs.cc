@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/stablehlo_attrs.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "absl/strings/match.h"
 #include "frontend/mlir_read.h"
 #include "frontend/stablehlo_types.h"
@@ -197,14 +200,100 @@ std::vector<std::pair<int64_t, int64_t>> read_pairs(OpImport& c, std::string_vie
   return out;
 }
 
+namespace {
+
+// One factor of a mesh's device order: part of a named axis, from `pre` on.
+struct Factor {
+  std::string_view axis;
+  int64_t pre = 1, size = 1, stride = 1;
+  int64_t chosen = -1;  // position among the group's axes
+};
+
+// The mesh behind a symbol, or itself; null if there is none.
+const Attr* find_mesh(OpImport& c, const Attr* mesh) {
+  if (!mesh || mesh->kind != AttrKind::kSymbol) return mesh;
+  auto it = c.scope.program.symbols.find(mesh->text);
+  return it == c.scope.program.symbols.end() ? nullptr : it->second->attr("mesh");
+}
+
+// Splits the axes of the mesh where the group's axes begin and end, major first.
+bool mesh_factors(const Attr& mesh, const Attr& refs, std::vector<Factor>& out) {
+  for (const Attr* axis : mesh.field("axes")->items) {
+    const Attr* name = axis->field("name");
+    const int64_t size = field_int(*axis, "size", 0);
+    if (!name || size <= 0 || size > (1 << 24)) return false;
+    std::vector<int64_t> cuts = {1, size};
+    for (const Attr* ref : refs.items)
+      if (const Attr* sub = ref->field("sub_axis_info"); sub && ref->field("name") && ref->field("name")->text == name->text) {
+        cuts.push_back(field_int(*sub, "pre_size", 1));
+        cuts.push_back(cuts.back() * field_int(*sub, "size", 1));
+      }
+    std::sort(cuts.begin(), cuts.end());
+    for (size_t k = 0; k + 1 < cuts.size(); ++k) {
+      if (cuts[k] <= 0 || cuts[k + 1] % cuts[k] != 0) return false;
+      if (cuts[k] != cuts[k + 1]) out.push_back({name->text, cuts[k], cuts[k + 1] / cuts[k]});
+    }
+  }
+  int64_t stride = 1;
+  for (size_t k = out.size(); k-- > 0; stride *= out[k].size) {
+    out[k].stride = stride;
+    if (stride > (1 << 24)) return false;
+  }
+  for (size_t r = 0; r < refs.items.size(); ++r) {
+    const Attr* name = refs.items[r]->field("name");
+    const Attr* sub = refs.items[r]->field("sub_axis_info");
+    for (Factor& f : out) {
+      const int64_t from = sub ? field_int(*sub, "pre_size", 1) : 1;
+      const int64_t to = sub ? from * field_int(*sub, "size", 1) : INT64_MAX;
+      if (name && f.axis == name->text && f.pre >= from && f.pre < to) f.chosen = static_cast<int64_t>(r);
+    }
+  }
+  return true;
+}
+
+// Devices that differ in the chosen axes only form a group.
+ReplicaGroups mesh_groups(OpImport& c, const Attr& a) {
+  const Attr* mesh = find_mesh(c, a.field("mesh"));
+  const Attr* refs = a.field("axes");
+  std::vector<Factor> factors;
+  if (!mesh || !mesh->field("axes") || !refs || !mesh_factors(*mesh, *refs, factors)) {
+    c.fail(invalid("replica groups by axes of an unknown mesh: ", mlir::print_attr(a)));
+    return {};
+  }
+  Dims ids = field_dims(c, *mesh, "device_ids");
+  std::vector<Factor> order;  // outer ones first, then the chosen in the order of the group
+  for (const Factor& f : factors)
+    if (f.chosen < 0) order.push_back(f);
+  const size_t outer = order.size();
+  for (const Factor& f : factors)
+    if (f.chosen >= 0) order.push_back(f);
+  std::stable_sort(order.begin() + static_cast<int64_t>(outer), order.end(),
+                   [](const Factor& x, const Factor& y) { return x.chosen < y.chosen; });
+  std::vector<int64_t> devices = {0};
+  int64_t group = 1;
+  for (size_t k = 0; k < order.size(); ++k) {
+    if (k >= outer) group *= order[k].size;
+    std::vector<int64_t> next;
+    for (int64_t d : devices)
+      for (int64_t i = 0; i < order[k].size; ++i) next.push_back(d + i * order[k].stride);
+    devices = std::move(next);
+  }
+  ReplicaGroups out;
+  for (size_t k = 0; k < devices.size(); ++k) {
+    if (k % static_cast<size_t>(group) == 0) out.emplace_back();
+    const size_t d = static_cast<size_t>(devices[k]);
+    out.back().push_back(d < ids.size() ? ids[d] : devices[k]);
+  }
+  return out;
+}
+
+}  // namespace
+
 ReplicaGroups read_groups(OpImport& c) {
   ReplicaGroups out;
   const Attr* a = c.attr("replica_groups");
   if (!a) return out;
-  if (a->kind == AttrKind::kStruct) {
-    c.fail(unimplemented("replica groups given by mesh axes: ", mlir::print_attr(*a)));
-    return out;
-  }
+  if (a->kind == AttrKind::kStruct) return mesh_groups(c, *a);
   auto list = c.take(mlir::int_list(*a));
   size_t width = list.size();
   if (a->type && a->type->dims.size() == 2) width = static_cast<size_t>(a->type->dims[1]);
