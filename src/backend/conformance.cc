@@ -49,8 +49,8 @@ Result<std::unique_ptr<Module>> prepare(const mlir::Module& tree, const std::str
   return m;
 }
 
-ConformanceResult run_one(const mlir::Module& tree, const std::string& program, const std::string& entry,
-                          const Engine& engine) {
+ConformanceResult run_one(const mlir::Module& tree, const std::string& program,
+                          const std::string& entry, const Engine& engine) {
   ConformanceResult r{program};
   auto m = prepare(tree, entry);
   Status s = m.status();

@@ -2,8 +2,8 @@
 // Runs StableHLO's own tests: programs that check their results with check.* ops, some on a grid of
 // processes (interpreter.run_parallel).
 //
-// Interface: run_conformance_file, GridWorld. A file may hold several modules, parted by `// -----`; of
-// each module @main is run, or all functions without arguments where there is no @main.
+// Interface: run_conformance_file, GridWorld. A file may hold several modules, parted by `//
+// -----`; of each module @main is run, or all functions without arguments where there is no @main.
 #pragma once
 
 #include <functional>
@@ -26,13 +26,19 @@ Engine evaluator_engine();
 
 struct ConformanceResult {
   std::string program;  // "file@function" or "file#2@function"
-  enum Kind : uint8_t { kPassed, kLoosely /* within a few steps of the largest value only */, kFailed, kReadOnly /* takes arguments: read and checked only */ } kind = kPassed;
+  enum Kind : uint8_t {
+    kPassed,
+    kLoosely /* within a few steps of the largest value only */,
+    kFailed,
+    kReadOnly /* takes arguments: read and checked only */
+  } kind = kPassed;
   std::string error;
 };
 
 std::vector<ConformanceResult> run_conformance_file(const std::string& path, const Engine& engine);
 
-// One process of a grid whose processes exchange values in this address space, each on its own thread.
+// One process of a grid whose processes exchange values in this address space, each on its own
+// thread.
 class Grid;
 std::shared_ptr<Grid> make_grid(int64_t replicas, int64_t partitions, std::vector<Literal> feed);
 std::unique_ptr<World> grid_world(std::shared_ptr<Grid> grid, int64_t replica, int64_t partition);

@@ -19,12 +19,14 @@ constexpr auto kPatience = std::chrono::seconds(30);
 
 class Grid {
  public:
-  Grid(int64_t r, int64_t p, std::vector<Literal> feed) : replicas(r), partitions(p), feed_(feed.begin(), feed.end()) {}
+  Grid(int64_t r, int64_t p, std::vector<Literal> feed)
+      : replicas(r), partitions(p), feed_(feed.begin(), feed.end()) {}
 
   const int64_t replicas, partitions;
 
   // Waits for all members to bring theirs to the meeting called `key`.
-  Result<std::vector<Literal>> meet(const std::string& key, size_t self, size_t members, absl::Span<const Literal> mine) {
+  Result<std::vector<Literal>> meet(const std::string& key, size_t self, size_t members,
+                                    absl::Span<const Literal> mine) {
     std::unique_lock lock(mutex_);
     auto& slot = meetings_[key];
     slot.resize(members);
@@ -91,7 +93,8 @@ class GridWorld : public World {
   int64_t replica_id() override { return me_.replica; }
   int64_t partition_id() override { return me_.partition; }
 
-  Result<std::vector<Literal>> exchange(const Instr& instr, absl::Span<const Literal> mine) override {
+  Result<std::vector<Literal>> exchange(const Instr& instr,
+                                        absl::Span<const Literal> mine) override {
     ASSIGN(ProcessGroup group, process_group(instr, grid_->replicas, grid_->partitions, me_));
     if (group.self < 0) return std::vector<Literal>(mine.begin(), mine.end());
     std::string key = str_cat(name(instr.op), " ", instr.as<CollectiveAttrs>().channel_id);
@@ -120,7 +123,8 @@ int64_t config_number(std::string_view config, std::string_view key) {
   const size_t at = config.find(str_cat(key, "="));
   int64_t v = 0;
   if (at == std::string_view::npos) return 0;
-  for (size_t k = at + key.size() + 1; k < config.size() && config[k] >= '0' && config[k] <= '9'; ++k)
+  for (size_t k = at + key.size() + 1; k < config.size() && config[k] >= '0' && config[k] <= '9';
+       ++k)
     v = v * 10 + (config[k] - '0');
   return v;
 }
@@ -133,8 +137,10 @@ void append_parts(const Literal& value, const Computation& c, std::vector<Litera
 Result<Literal> run_parallel(const EvalContext& ctx) {
   const std::string& config = ctx.as<CustomCallAttrs>().backend_config;
   const int64_t rows = config_number(config, "rows"), columns = config_number(config, "columns");
-  const size_t n = static_cast<size_t>(rows * columns), feeds = static_cast<size_t>(config_number(config, "feeds"));
-  if (n == 0 || n > 256 || ctx.instr.calls.size() != n + feeds) return invalid("run_parallel: bad programs");
+  const size_t n = static_cast<size_t>(rows * columns),
+               feeds = static_cast<size_t>(config_number(config, "feeds"));
+  if (n == 0 || n > 256 || ctx.instr.calls.size() != n + feeds)
+    return invalid("run_parallel: bad programs");
   std::vector<Literal> feed;
   for (size_t k = 0; k < feeds; ++k) {
     ASSIGN(Literal v, ctx.run(*ctx.instr.calls[n + k], {}));
@@ -155,7 +161,8 @@ Result<Literal> run_parallel(const EvalContext& ctx) {
     std::vector<Literal> args(ctx.operands.begin() + at, ctx.operands.begin() + at + count);
     at += count;
     threads.emplace_back([&results, &program, grid, args = std::move(args), k, columns] {
-      auto world = grid_world(grid, static_cast<int64_t>(k) / columns, static_cast<int64_t>(k) % columns);
+      auto world =
+          grid_world(grid, static_cast<int64_t>(k) / columns, static_cast<int64_t>(k) % columns);
       EvalOptions options;
       options.world = world.get();
       results[k] = evaluate(program, args, options);
@@ -167,7 +174,8 @@ Result<Literal> run_parallel(const EvalContext& ctx) {
   Status first;
   for (size_t k = 0; k < n; ++k) {
     if (results[k].ok()) append_parts(*results[k], *ctx.instr.calls[k], parts);
-    else if (first.ok() || absl::IsAborted(first)) first = note(str_cat("process ", k), results[k].status());
+    else if (first.ok() || absl::IsAborted(first))
+      first = note(str_cat("process ", k), results[k].status());
   }
   TRY(first);
   if (!ctx.instr.shape.is_tuple()) {

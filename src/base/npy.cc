@@ -16,7 +16,8 @@ namespace {
 
 uint32_t little(std::string_view s, size_t at, size_t bytes) {
   uint32_t v = 0;
-  for (size_t k = 0; k < bytes; ++k) v |= static_cast<uint32_t>(static_cast<uint8_t>(s[at + k])) << (8 * k);
+  for (size_t k = 0; k < bytes; ++k)
+    v |= static_cast<uint32_t>(static_cast<uint8_t>(s[at + k])) << (8 * k);
   return v;
 }
 
@@ -44,7 +45,8 @@ Result<std::string> inflate_all(std::string_view in, int window, int64_t limit) 
     rc = inflate(&z, Z_NO_FLUSH);
     const size_t made = buffer.size() - z.avail_out;
     out.append(buffer.data(), made);
-    const bool stuck = rc == Z_BUF_ERROR || (rc == Z_OK && made == 0 && z.avail_in == 0 && at == in.size());
+    const bool stuck =
+        rc == Z_BUF_ERROR || (rc == Z_OK && made == 0 && z.avail_in == 0 && at == in.size());
     if ((rc != Z_OK && rc != Z_STREAM_END) || stuck || static_cast<int64_t>(out.size()) > limit) {
       inflateEnd(&z);
       return static_cast<int64_t>(out.size()) > limit ? exhausted("compressed data is too large")
@@ -177,7 +179,8 @@ std::string write_npz(const std::vector<NpyArray>& arrays) {
     const size_t local = out.size();
     std::string fields;  // shared by the local header and the directory
     put(fields, 20, 2), put(fields, 0, 2), put(fields, 0, 2), put(fields, 0, 2), put(fields, 33, 2);
-    put(fields, crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size())), 4);
+    put(fields,
+        crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size())), 4);
     put(fields, body.size(), 4), put(fields, body.size(), 4), put(fields, name.size(), 2);
     put(fields, 0, 2);
     out += "PK\x03\x04" + fields + name + body;
@@ -206,7 +209,8 @@ Result<std::string> read_file(const std::string& path) {
   if (!f) return not_found(path, ": ", std::strerror(errno));
   std::string out;
   std::vector<char> buffer(1 << 16);
-  while (size_t n = std::fread(buffer.data(), 1, buffer.size(), f.get())) out.append(buffer.data(), n);
+  while (size_t n = std::fread(buffer.data(), 1, buffer.size(), f.get()))
+    out.append(buffer.data(), n);
   if (std::ferror(f.get())) return internal(path, ": can't read");
   return out;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // NumPy's array files: .npy, and .npz archives of them (zip, stored or deflated). Also gzip.
 //
-// Interface: read_npz, read_npy, write_npy, write_npz, gunzip. Values are bytes in C order with NumPy's
-// type string; what the types mean to a program is the caller's matter. All readers accept hostile input.
+// Interface: read_npz, read_npy, write_npy, write_npz, gunzip. Values are bytes in C order with
+// NumPy's type string; what the types mean to a program is the caller's matter. All readers accept
+// hostile input.
 #pragma once
 
 #include <cstdint>

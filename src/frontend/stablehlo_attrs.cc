@@ -88,7 +88,8 @@ std::vector<std::pair<int64_t, int64_t>> read_padding(OpImport& c, int64_t rank)
   if (!a) return out;
   auto list = c.take(mlir::int_list(*a));
   if (list.empty() && rank == 0) return out;
-  if (!c.check(static_cast<int64_t>(list.size()) == 2 * rank, "padding needs two values a dimension"))
+  if (!c.check(static_cast<int64_t>(list.size()) == 2 * rank,
+               "padding needs two values a dimension"))
     return out;
   for (int64_t i = 0; i < rank; ++i) out[i] = {list[2 * i], list[2 * i + 1]};
   return out;
@@ -119,7 +120,8 @@ Window read_window(OpImport& c, int64_t rank) {
 ConvAttrs read_conv(OpImport& c) {
   ConvAttrs out;
   const Attr* a = c.attr("dimension_numbers");
-  if (!c.check(a && a->is_struct("stablehlo.conv"), "needs dimension_numbers = #stablehlo.conv<..>"))
+  if (!c.check(a && a->is_struct("stablehlo.conv"),
+               "needs dimension_numbers = #stablehlo.conv<..>"))
     return out;
   ConvDims& d = out.dims;
   d.input_batch = field_int(*a, "input_batch_dimension");
@@ -224,7 +226,8 @@ bool mesh_factors(const Attr& mesh, const Attr& refs, std::vector<Factor>& out) 
     if (!name || size <= 0 || size > (1 << 24)) return false;
     std::vector<int64_t> cuts = {1, size};
     for (const Attr* ref : refs.items)
-      if (const Attr* sub = ref->field("sub_axis_info"); sub && ref->field("name") && ref->field("name")->text == name->text) {
+      if (const Attr* sub = ref->field("sub_axis_info");
+          sub && ref->field("name") && ref->field("name")->text == name->text) {
         cuts.push_back(field_int(*sub, "pre_size", 1));
         cuts.push_back(cuts.back() * field_int(*sub, "size", 1));
       }
@@ -245,7 +248,8 @@ bool mesh_factors(const Attr& mesh, const Attr& refs, std::vector<Factor>& out) 
     for (Factor& f : out) {
       const int64_t from = sub ? field_int(*sub, "pre_size", 1) : 1;
       const int64_t to = sub ? from * field_int(*sub, "size", 1) : INT64_MAX;
-      if (name && f.axis == name->text && f.pre >= from && f.pre < to) f.chosen = static_cast<int64_t>(r);
+      if (name && f.axis == name->text && f.pre >= from && f.pre < to)
+        f.chosen = static_cast<int64_t>(r);
     }
   }
   return true;

@@ -33,8 +33,7 @@ const Tables& tables() {
     for (auto family : {elementwise_handlers(), movement_handlers(), dynamic_handlers(),
                         indexed_handlers(), contraction_handlers(), reduction_handlers(),
                         control_handlers(), linalg_handlers(), effect_handlers(),
-                        collective_handlers(), scan_handlers(), sdy_handlers(),
-                        check_handlers()})
+                        collective_handlers(), sdy_handlers(), check_handlers()})
       for (const Handler& h : family) out->handlers.emplace(h.name, &h);
     for (int i = 0; i < kOpCount; ++i) {
       const OpDef& d = def(static_cast<Op>(i));
@@ -203,8 +202,9 @@ Result<std::vector<Instr*>> import_block(Scope& scope, const mlir::Block& block)
   for (mlir::ValueId v : end.operands) {
     auto it = scope.values.find(v);
     if (it == scope.values.end())
-      return op_error(scope.program.source, end,
-                      unimplemented("an operand comes from outside a region that can't capture values"));
+      return op_error(
+          scope.program.source, end,
+          unimplemented("an operand comes from outside a region that can't capture values"));
     out.push_back(it->second);
   }
   return out;

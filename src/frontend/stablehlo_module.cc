@@ -14,7 +14,8 @@ void import_module_attributes(const mlir::Op& op, Module& m) {
   for (const mlir::NamedAttr& a : op.attrs) {
     if (a.name == "mhlo.num_partitions") m.num_partitions = a.value->i;
     else if (a.name == "mhlo.num_replicas") m.num_replicas = a.value->i;
-    else if (a.name == "mhlo.frontend_attributes") m.frontend_attributes = read_string_map(*a.value);
+    else if (a.name == "mhlo.frontend_attributes")
+      m.frontend_attributes = read_string_map(*a.value);
     else if (a.name == "mhlo.input_output_alias" && a.value->kind == AttrKind::kArray) {
       // [{alias = {input_index, kind = "may_alias", output_index, parameter_number}}, ..]
       for (const Attr* item : a.value->items) {
@@ -42,7 +43,8 @@ void import_module_attributes(const mlir::Op& op, Module& m) {
   for (const mlir::Block& block : op.regions[0].blocks)
     for (const mlir::Op* o : block.ops)
       if (o->name == "sdy.mesh" && o->attr("mesh") && o->attr("sym_name"))
-        m.other[str_cat("sdy.mesh.", o->attr("sym_name")->text)] = mlir::print_attr(*o->attr("mesh"));
+        m.other[str_cat("sdy.mesh.", o->attr("sym_name")->text)] =
+            mlir::print_attr(*o->attr("mesh"));
   if (m.num_partitions < 1) m.num_partitions = 1;
   if (m.num_replicas < 1) m.num_replicas = 1;
 }
@@ -178,16 +180,20 @@ void entry_results(Module& m, Computation& c, const mlir::Op& func, size_t count
     std::string sharding;
     if (attrs) {
       for (const mlir::NamedAttr& a : attrs->fields) {
-        if (a.name == "mhlo.layout_mode") layout |= read_layout(a.value->text, tuple ? root.tuple[k] : root);
-        else if (a.name == "mhlo.sharding" || a.name == "sdy.sharding") sharding = read_sharding(*a.value);
-        else if (a.name == "jax.result_info") info += str_cat(info.empty() ? "" : ", ", mlir::print_attr(*a.value));
+        if (a.name == "mhlo.layout_mode")
+          layout |= read_layout(a.value->text, tuple ? root.tuple[k] : root);
+        else if (a.name == "mhlo.sharding" || a.name == "sdy.sharding")
+          sharding = read_sharding(*a.value);
+        else if (a.name == "jax.result_info")
+          info += str_cat(info.empty() ? "" : ", ", mlir::print_attr(*a.value));
       }
     }
     shardings += str_cat(k ? ", " : "", sharding);
   }
   if (layout) m.entry_result_layouts = {root};
   if (!info.empty()) m.other["jax.result_info"] = str_cat("[", info, "]");
-  if (shardings.find_first_not_of(", ") != std::string::npos) m.other["entry_result_shardings"] = shardings;
+  if (shardings.find_first_not_of(", ") != std::string::npos)
+    m.other["entry_result_shardings"] = shardings;
 }
 
 }  // namespace
@@ -218,7 +224,8 @@ Status import_function(Program& p, const mlir::Op& func, bool is_entry) {
   if (!is_entry) return absl::OkStatus();
   const bool tuple = out.size() != 1;
   for (size_t k = 0; k < params.size(); ++k)
-    if (const Attr* a = argument_attrs(func, "arg_attrs", k)) entry_argument(p.module, params[k], *a, tuple);
+    if (const Attr* a = argument_attrs(func, "arg_attrs", k))
+      entry_argument(p.module, params[k], *a, tuple);
   auto& layouts = p.module.entry_parameter_layouts;
   if (!layouts.empty()) {
     const size_t known = layouts.size();

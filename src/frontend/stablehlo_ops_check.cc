@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check and interpreter dialects of StableHLO's test suite → custom calls with side effects,
-// which ops/check.cc and a conformance runner evaluate. A `_const` form becomes the two-operand one.
+// which ops/check.cc and a conformance runner evaluate. A `_const` form becomes the two-operand
+// one.
 #include <algorithm>
 
 #include "frontend/mlir_read.h"

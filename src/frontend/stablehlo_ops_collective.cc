@@ -71,7 +71,8 @@ Instr* process_id(OpImport& c, const CollectiveAttrs& a) {
   return b.add(b.mul(replica, n), partition);
 }
 
-// True where this process is member `root` (a scalar s32 of the op's last operand, or 0) of its group.
+// True where this process is member `root` (a scalar s32 of the op's last operand, or 0) of its
+// group.
 Instr* is_root(OpImport& c, const CollectiveAttrs& a, Instr* root) {
   Builder& b = c.b;
   Instr* id = process_id(c, a);
@@ -79,7 +80,8 @@ Instr* is_root(OpImport& c, const CollectiveAttrs& a, Instr* root) {
   for (const auto& group : a.replica_groups)
     for (size_t k = 0; k < group.size(); ++k) {
       if (!root && k > 0) break;
-      Instr* me = b.compare(CompareDirection::kEq, id, b.constant(Literal::scalar_int(Dtype::kU32, group[k])));
+      Instr* me = b.compare(CompareDirection::kEq, id,
+                            b.constant(Literal::scalar_int(Dtype::kU32, group[k])));
       if (root) {
         Instr* index = b.constant(Literal::scalar_int(root->shape.dtype, static_cast<int64_t>(k)));
         me = b.binary(Op::kAnd, me, b.compare(CompareDirection::kEq, root, index));

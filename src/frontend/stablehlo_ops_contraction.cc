@@ -10,7 +10,8 @@ namespace {
 
 void dot_general(OpImport& c) {
   const mlir::Attr* n = c.attr("dot_dimension_numbers");
-  if (!c.check(n && n->is_struct("stablehlo.dot"), "needs dot_dimension_numbers = #stablehlo.dot<..>"))
+  if (!c.check(n && n->is_struct("stablehlo.dot"),
+               "needs dot_dimension_numbers = #stablehlo.dot<..>"))
     return;
   DotAttrs a = read_dot(c, *n);
   a.precision = read_precision(c);
@@ -21,7 +22,8 @@ void dot_general(OpImport& c) {
 // Deprecated: the last dimension of the left side with the first of the right.
 void dot(OpImport& c) {
   const int64_t rank = c.in(0)->shape.rank();
-  if (!c.check(rank >= 1 && c.in(1)->shape.rank() >= 1, "dot needs operands of rank 1 or 2")) return;
+  if (!c.check(rank >= 1 && c.in(1)->shape.rank() >= 1, "dot needs operands of rank 1 or 2"))
+    return;
   DotAttrs a;
   a.lhs_contracting = {rank - 1};
   a.rhs_contracting = {0};
@@ -55,7 +57,8 @@ Instr* sum_out(OpImport& c, Instr* x, std::string& labels, std::string_view keep
 }
 
 // The dimensions of `x` in the order of `to`, spread over labels that `x` lacks.
-Instr* arrange(OpImport& c, Instr* x, std::string_view labels, std::string_view to, DimSpan out_dims) {
+Instr* arrange(OpImport& c, Instr* x, std::string_view labels, std::string_view to,
+               DimSpan out_dims) {
   std::string present;
   for (char l : to)
     if (has(labels, l)) present += l;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow, calls, tuples, tokens.
+#include "frontend/chlo.h"
 #include "frontend/mlir_read.h"
 #include "frontend/stablehlo_attrs.h"
 #include "frontend/stablehlo_scope.h"
@@ -34,7 +35,7 @@ void while_loop(OpImport& c) {
   Captured captured = capture(c, {0, 1});
   if (!c.ok()) return;
   Computation* condition = c.region(0, captured.shape);
-  captured.shape.tuple_result = true;
+  captured.shape.tuple_result = captured.shape.hands_on_captures = true;
   Computation* body = c.region(1, captured.shape);
   if (!c.ok()) return;
   std::vector<Instr*> state(c.ins().begin(), c.ins().end());
@@ -46,6 +47,33 @@ void while_loop(OpImport& c) {
   Instr* loop = c.b.op(Op::kWhile, {init}, NoAttrs{}, {condition, body});
   if (!c.ok() || !c.check(c.results() <= state.size(), "more results than operands")) return;
   for (size_t k = 0; k < c.results(); ++k) c.bind(k, c.b.element(loop, static_cast<int64_t>(k)));
+}
+
+// What the body captures is carried along unchanged.
+void scan(OpImport& c) {
+  const mlir::Attr* sizes = c.attr("operandSegmentSizes");
+  if (!sizes) sizes = c.attr("operand_segment_sizes");
+  const Dims segments = read_dims(c, sizes);
+  if (!c.check(segments.size() == 2, "needs the numbers of inputs and inits")) return;
+  Captured captured = capture(c, {0});
+  captured.shape.tuple_parameter = false;
+  captured.shape.tuple_result = captured.shape.hands_on_captures = true;
+  ChloAttrs a;
+  if (c.ok()) a.body = c.region(0, captured.shape);
+  a.scan_inputs = segments[0];
+  a.scan_dimension = c.integer("dimension");
+  a.scan_dim_size = c.integer("scan_dim_size", -1);
+  a.is_reverse = c.flag("is_reverse");
+  if (!c.ok()) return;
+  std::vector<Instr*> operands(c.ins().begin(), c.ins().end());
+  operands.insert(operands.end(), captured.values.begin(), captured.values.end());
+  std::vector<Shape> results;
+  for (size_t k = 0; k < c.results(); ++k) results.push_back(c.type(k));
+  results.insert(results.end(), captured.shape.captured_shapes.begin(),
+                 captured.shape.captured_shapes.end());
+  auto values = c.take(build_chlo(c.b, c.op.name, operands, a, results));
+  if (!c.ok() || !c.check(values.size() == results.size(), "wrong number of results")) return;
+  for (size_t k = 0; k < c.results(); ++k) c.bind(k, values[k]);
 }
 
 // Each branch takes a tuple of what it captures.
@@ -128,6 +156,7 @@ void cast(OpImport& c) { bind_list(c, c.ins()); }
 constexpr Handler kHandlers[] = {
     {"builtin.unrealized_conversion_cast", cast, kAny, kAny, 0},
     {"stablehlo.while", while_loop, kAny, kAny, 2},
+    {"chlo.scan", scan, kAny, kAny, 1},
     {"stablehlo.if", conditional, 1, kAny, 2},
     {"stablehlo.case", conditional, 1, kAny, kAny},
     {"func.call", call, kAny, kAny, 0},

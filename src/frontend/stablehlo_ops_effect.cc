@@ -84,7 +84,8 @@ void custom_call(OpImport& c) {
   a.side_effect = c.flag("has_side_effect");
   a.api_version = c.integer("api_version", 1);
   if (const Attr* config = c.attr("backend_config"))
-    a.backend_config = config->kind == AttrKind::kString ? std::string(config->text) : mlir::print_attr(*config);
+    a.backend_config =
+        config->kind == AttrKind::kString ? std::string(config->text) : mlir::print_attr(*config);
   // The dictionary of typed FFI calls goes first: its string is empty then.
   if (const Attr* config = c.attr("mhlo.backend_config"); config && a.backend_config.empty())
     a.backend_config = mlir::print_attr(*config);
@@ -94,13 +95,15 @@ void custom_call(OpImport& c) {
   std::vector<Computation*> calls;
   if (const Attr* called = c.attr("called_computations"))
     for (const Attr* symbol : called->items)
-      if (auto it = c.scope.program.functions.find(symbol->text); it != c.scope.program.functions.end())
+      if (auto it = c.scope.program.functions.find(symbol->text);
+          it != c.scope.program.functions.end())
         calls.push_back(it->second);
   if (!c.ok()) return;
   Instr* i = c.emit_typed(Op::kCustomCall, c.ins(), std::move(a), calls);
   for (std::string_view kept : {"error_message", "xla_shape", "mhlo.attributes", "result_tilings"})
     if (const Attr* v = c.attr(kept))
-      i->extra().other[std::string(kept)] = v->kind == AttrKind::kString ? std::string(v->text) : mlir::print_attr(*v);
+      i->extra().other[std::string(kept)] =
+          v->kind == AttrKind::kString ? std::string(v->text) : mlir::print_attr(*v);
   c.bind_all(i);
 }
 
@@ -119,7 +122,8 @@ void note_pairs(OpImport& c, Instr* i) {
 void infeed(OpImport& c) {
   ChannelAttrs a;
   a.config = c.text("infeed_config");
-  const Shape result = c.results() == 1 && c.type().is_token() ? Shape::tuple_of({c.type()}) : c.all_types();
+  const Shape result =
+      c.results() == 1 && c.type().is_token() ? Shape::tuple_of({c.type()}) : c.all_types();
   Instr* i = c.b.op_shaped(Op::kInfeed, result, c.ins(), a);
   if (c.results() == 1 && result.is_tuple() && !c.type().is_tuple()) c.bind(c.b.element(i, 0));
   else c.bind_all(i);
@@ -143,7 +147,8 @@ void send(OpImport& c) {
 
 void recv(OpImport& c) {
   ChannelAttrs a = channel(c);
-  if (!c.check(c.results() >= 1 && c.type(c.results() - 1).is_token(), "the last result must be a token"))
+  if (!c.check(c.results() >= 1 && c.type(c.results() - 1).is_token(),
+               "the last result must be a token"))
     return;
   std::vector<Shape> parts;
   for (size_t k = 0; k + 1 < c.results(); ++k) parts.push_back(c.type(k));

@@ -35,7 +35,8 @@ std::string item_text(const mlir::Attr* list, size_t k) {
   return k < items.size() ? mlir::print_attr(*items[k]) : mlir::print_attr(*list);
 }
 
-Instr* change_shape(OpImport& c, Instr* x, const Shape& to, std::string_view target, std::string sharding) {
+Instr* change_shape(OpImport& c, Instr* x, const Shape& to, std::string_view target,
+                    std::string sharding) {
   if (x->shape == to) return x;
   CustomCallAttrs a;
   a.target = std::string(target);
@@ -47,7 +48,8 @@ Instr* change_shape(OpImport& c, Instr* x, const Shape& to, std::string_view tar
 // The body sees one device's part of each operand. With one device that is the operand itself.
 void manual_computation(OpImport& c) {
   const mlir::Block* block = c.op.block(0);
-  if (!c.check(block && block->num_args == c.inputs(), "the body needs one argument for each operand"))
+  if (!c.check(block && block->num_args == c.inputs(),
+               "the body needs one argument for each operand"))
     return;
   std::vector<Instr*> arguments;
   for (size_t k = 0; k < c.inputs(); ++k)
@@ -55,7 +57,8 @@ void manual_computation(OpImport& c) {
                                      item_text(c.attr("in_shardings"), k)));
   if (!c.ok()) return;
   auto values = c.inline_region(0, arguments);
-  if (!c.ok() || !c.check(values.size() == c.results(), "the body returns another number of values"))
+  if (!c.ok() ||
+      !c.check(values.size() == c.results(), "the body returns another number of values"))
     return;
   for (size_t k = 0; k < values.size(); ++k)
     c.bind(k, change_shape(c, values[k], c.type(k), "SPMDShardToFullShape",

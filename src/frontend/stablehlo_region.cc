@@ -47,7 +47,8 @@ bool copies_alone(const Instr* i, int& budget) {
     case Op::kInfeed: return false;
     default: break;
   }
-  if (!i->calls.empty() || i->shape.elements() > kMaxCopied || !i->shape.is_array() || has_effect(*i))
+  if (!i->calls.empty() || i->shape.elements() > kMaxCopied || !i->shape.is_array() ||
+      has_effect(*i))
     return i->is_constant();
   for (const Instr* o : i->operands)
     if (!copies_alone(o, budget)) return false;
@@ -67,7 +68,8 @@ bool is_free(const Instr* i) {
   return i->operand(0)->is_constant();
 }
 
-// The op that applies `Op` to the two arguments of the block in order and returns that, if it is so.
+// The op that applies `Op` to the two arguments of the block in order and returns that, if it is
+// so.
 const mlir::Op* binary_body(const mlir::Block& block) {
   if (block.num_args != 2 || block.ops.size() != 2) return nullptr;
   const mlir::Op& op = *block.ops[0];
@@ -178,8 +180,7 @@ Computation* OpImport::region(size_t k, const RegionShape& shape) {
     return c;
   }
   std::vector<Instr*> out = *values;
-  // A while body hands on what it captured.
-  if (shape.tuple_parameter && shape.tuple_result && !shape.captures.empty() && out.size() == block->num_args)
+  if (shape.hands_on_captures)
     out.insert(out.end(), params.begin() + block->num_args, params.end());
   c->set_root(out.size() == 1 && !shape.tuple_result ? out[0] : inner.b.tuple(out));
   if (!inner.b.status().ok()) fail(inner.b.status());

@@ -118,7 +118,8 @@ void OpImport::bind_all(Instr* value) {
   if (types_.size() == 1) return bind(0, value);
   if (!ok()) return;
   if (!value->shape.is_tuple() || value->shape.tuple.size() != types_.size())
-    return fail(invalid("expected ", types_.size(), " results, got ", to_string(value->shape, false)));
+    return fail(
+        invalid("expected ", types_.size(), " results, got ", to_string(value->shape, false)));
   Shape all = value->shape;
   for (size_t k = 0; k < types_.size(); ++k) {
     auto merged = merge_shapes(types_[k], all.tuple[k]);
@@ -158,8 +159,8 @@ Status op_error(const mlir::Module& source, const mlir::Op& op, const Status& wh
   };
   const std::string in = list(op.operands.size(), [&](size_t k) { return op.operands[k]; });
   const std::string out = list(op.num_results, [&](size_t k) { return op.result(uint32_t(k)); });
-  return Status(why.code(), str_cat(where, op.name, ": ", why.message(), "\n  in: ", op.name, " : (",
-                                    in, ") -> (", out, ")"));
+  return Status(why.code(), str_cat(where, op.name, ": ", why.message(), "\n  in: ", op.name,
+                                    " : (", in, ") -> (", out, ")"));
 }
 
 }  // namespace braze::stablehlo

@@ -2,8 +2,8 @@
 // The state of an import: the program, a computation under construction, one op being imported.
 //
 // Interface: Program (functions by name), Scope (values by id), OpImport (what a handler sees) and
-// the handler tables of the op families. Invariant: OpImport and Builder remember the first error and
-// give harmless values after it, so handlers are straight code; the caller asks status() once.
+// the handler tables of the op families. Invariant: OpImport and Builder remember the first error
+// and give harmless values after it, so handlers are straight code; the caller asks status() once.
 #pragma once
 
 #include <string>
@@ -41,6 +41,7 @@ struct RegionShape {
   bool tuple_result = false;     // the root is a tuple even of one value
   std::vector<mlir::ValueId> captures;      // values from outside, after the arguments
   std::vector<Shape> captured_shapes;
+  bool hands_on_captures = false;  // the result ends with the captures
   // Other element types for the arguments; the body sees them converted to its own.
   std::vector<Dtype> parameter_types;
 };
@@ -73,7 +74,8 @@ class OpImport {
   std::string text(std::string_view name);     // of a string, symbol or enum
   std::string_view choice(std::string_view name);  // of an enum; "" if absent
   Dims dims(std::string_view name);
-  Dims dims_or(std::string_view name, size_t count, int64_t absent);  // absent or empty: count times
+  Dims dims_or(std::string_view name, size_t count,
+               int64_t absent);  // absent or empty: count times
 
   // Errors.
   void fail(Status s) {
@@ -151,7 +153,6 @@ absl::Span<const Handler> control_handlers();
 absl::Span<const Handler> linalg_handlers();
 absl::Span<const Handler> effect_handlers();
 absl::Span<const Handler> collective_handlers();
-absl::Span<const Handler> scan_handlers();
 absl::Span<const Handler> sdy_handlers();
 absl::Span<const Handler> check_handlers();
 

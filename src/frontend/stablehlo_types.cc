@@ -49,7 +49,8 @@ Status set_bounds(const mlir::Attr& encoding, Shape& s) {
   if (!list) return absl::OkStatus();
   ASSIGN(std::vector<int64_t> bounds, mlir::int_list(*list));
   if (static_cast<int64_t>(bounds.size()) != s.rank())
-    return invalid("#stablehlo.bounds lists ", bounds.size(), " bounds for ", s.rank(), " dimensions");
+    return invalid("#stablehlo.bounds lists ", bounds.size(), " bounds for ", s.rank(),
+                   " dimensions");
   for (int64_t i = 0; i < s.rank(); ++i) {
     if (bounds[i] == mlir::kDynamic) continue;
     if (s.dims[i] != kUnknownDim)
@@ -166,7 +167,8 @@ Result<Literal> import_elements(const mlir::Attr& v, const Shape& shape) {
   if (!v.splat) return Literal::from_bytes(shape, {v.bytes.data(), v.bytes.size()});
   Literal l(shape);
   char* out = l.elements() ? l.mutable_bytes() : nullptr;
-  for (int64_t i = 0, n = l.elements(); i < n; ++i) std::memcpy(out + i * size, v.bytes.data(), size);
+  for (int64_t i = 0, n = l.elements(); i < n; ++i)
+    std::memcpy(out + i * size, v.bytes.data(), size);
   return l;
 }
 

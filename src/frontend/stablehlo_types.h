@@ -24,8 +24,8 @@ Result<Literal> import_elements(const mlir::Attr& value, const Shape& shape);
 // The one element of a splat, or of a constant whose elements are all equal bits; empty otherwise.
 Result<std::vector<Literal>> import_splat(const mlir::Attr& value, const Shape& shape);
 
-// What two spellings of one value's shape agree on: `declared` with unknown dimensions filled in from
-// `inferred`, bounds and quantization kept. An error if they contradict each other.
+// What two spellings of one value's shape agree on: `declared` with unknown dimensions filled in
+// from `inferred`, bounds and quantization kept. An error if they contradict each other.
 Result<Shape> merge_shapes(const Shape& declared, const Shape& inferred);
 
 }  // namespace braze

@@ -13,8 +13,8 @@
 namespace braze {
 namespace {
 
-// Element i's bits as a number that grows with the value, so that neighbours differ by one. For types
-// of up to 64 bits with a sign bit on top.
+// Element i's bits as a number that grows with the value, so that neighbours differ by one. For
+// types of up to 64 bits with a sign bit on top.
 int64_t ordered_bits(const Literal& l, int64_t i, int part, int bytes, int bits) {
   uint64_t raw = 0;
   std::memcpy(&raw, l.bytes() + i * byte_size(l.dtype()) + part * bytes, bytes);
@@ -38,7 +38,8 @@ bool close(const Literal& a, const Literal& b, int64_t i, const CheckRule& rule)
     else if (std::isinf(x) || std::isinf(y)) d = x == y ? 0 : UINT64_MAX;
     else d = distance(ordered_bits(a, i, p, byte_size(real), bit_size(real)),
                       ordered_bits(b, i, p, byte_size(real), bit_size(real)));
-    if (d < static_cast<uint64_t>(rule.min_ulp) || d > static_cast<uint64_t>(rule.max_ulp)) return false;
+    if (d < static_cast<uint64_t>(rule.min_ulp) || d > static_cast<uint64_t>(rule.max_ulp))
+      return false;
   }
   return true;
 }
@@ -61,8 +62,11 @@ double largest_step(const Literal& l) {
     if (std::isfinite(v.real())) most = std::max(most, std::fabs(v.real()));
     if (std::isfinite(v.imag())) most = std::max(most, std::fabs(v.imag()));
   }
-  const double eps = t == Dtype::kF64 ? 0x1p-52 : t == Dtype::kF32 ? 0x1p-23 : t == Dtype::kF16 ? 0x1p-10
-                     : t == Dtype::kBF16 ? 0x1p-7 : 0x1p-2;
+  const double eps = t == Dtype::kF64    ? 0x1p-52
+                     : t == Dtype::kF32  ? 0x1p-23
+                     : t == Dtype::kF16  ? 0x1p-10
+                     : t == Dtype::kBF16 ? 0x1p-7
+                                         : 0x1p-2;
   return most > 0 ? std::exp2(std::floor(std::log2(most))) * eps : 0;
 }
 
@@ -96,7 +100,8 @@ std::string index_text(int64_t at, DimSpan dims) {
 
 Status compare_literals(const Literal& got, const Literal& want, const CheckRule& rule) {
   if (got.shape().is_token() && want.shape().is_token()) return absl::OkStatus();
-  if (got.shape().is_tuple() && want.shape().is_tuple() && got.parts().size() == want.parts().size()) {
+  if (got.shape().is_tuple() && want.shape().is_tuple() &&
+      got.parts().size() == want.parts().size()) {
     for (size_t k = 0; k < got.parts().size(); ++k) {
       Status s = compare_literals(got.parts()[k], want.parts()[k], rule);
       if (!s.ok()) return note(str_cat("element ", k), s);
@@ -112,8 +117,9 @@ Status compare_literals(const Literal& got, const Literal& want, const CheckRule
     if (!matches(got, want, i, rule, step) && bad++ == 0) first = i;
   if (bad == 0) return absl::OkStatus();
   return invalid(bad, " of ", got.elements(), " elements differ, first at ",
-                 index_text(first, got.shape().dims), ": got ", element_text(got, first), ", expected ",
-                 element_text(want, first), " (", to_string(got.shape(), false), ")");
+                 index_text(first, got.shape().dims), ": got ", element_text(got, first),
+                 ", expected ", element_text(want, first), " (", to_string(got.shape(), false),
+                 ")");
 }
 
 namespace {

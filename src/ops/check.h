@@ -31,8 +31,8 @@ Status compare_literals(const Literal& got, const Literal& expected, const Check
 // Counts checks that only the loose rule lets pass; strict is the default. For the whole process.
 void set_loose_checks(bool loose);
 
-// Adds check.expect_eq, check.expect_almost_eq, check.expect_close, check.eq and interpreter.print to
-// the custom calls of the process.
+// Adds check.expect_eq, check.expect_almost_eq, check.expect_close, check.eq and interpreter.print
+// to the custom calls of the process.
 Status register_check_calls();
 
 }  // namespace braze

@@ -77,7 +77,8 @@ bool contradicts(const Shape& from, const Shape& to) {
 void append_key(const Known& k, std::string& key) {
   if (k.value) {
     key += str_cat("=", to_string(k.value->shape()));
-    key.append(k.value->bytes() ? k.value->bytes() : "", static_cast<size_t>(k.value->size_bytes()));
+    key.append(k.value->bytes() ? k.value->bytes() : "",
+               static_cast<size_t>(k.value->size_bytes()));
   }
   key += "(";
   for (const Known& p : k.parts) append_key(p, key);
@@ -93,7 +94,8 @@ class Refiner {
  public:
   explicit Refiner(Module& m) : module_(m) {}
 
-  Status run(Computation& c, absl::Span<const Shape> params, absl::Span<const Known> known, Known& root) {
+  Status run(Computation& c, absl::Span<const Shape> params, absl::Span<const Known> known,
+             Known& root) {
     if (++depth_ > kMaxDepth) return exhausted("calls nested too deeply");
     absl::flat_hash_map<const Instr*, Known> values;
     values_.push_back(&values);
@@ -113,8 +115,8 @@ class Refiner {
         const size_t n = static_cast<size_t>(i->parameter_number());
         if (n >= params.size()) return internal("parameter ", n, " has no argument");
         if (contradicts(i->shape, params[n]))
-          return invalid("argument ", n, " has shape ", to_string(params[n], false), ", but ", c.name(),
-                         " takes ", to_string(i->shape, false));
+          return invalid("argument ", n, " has shape ", to_string(params[n], false), ", but ",
+                         c.name(), " takes ", to_string(i->shape, false));
         c.set_shape(i, params[n]);
         if (n < given.size()) known(i) = given[n];
         continue;
@@ -174,7 +176,8 @@ class Refiner {
     const size_t first = i.is(Op::kDynamicIota) ? 0 : 1;
     for (size_t k = first; k < i.operands.size(); ++k) {
       const Shape& s = i.operand(static_cast<int64_t>(k))->shape;
-      if (s.rank() <= 1 && is_int(s.dtype) && !known(i.operand(static_cast<int64_t>(k))).value) return false;
+      if (s.rank() <= 1 && is_int(s.dtype) && !known(i.operand(static_cast<int64_t>(k))).value)
+        return false;
     }
     return true;
   }
@@ -190,10 +193,12 @@ class Refiner {
     return absl::OkStatus();
   }
 
-  void spread(Computation& c, Builder& b, Instr* i, std::initializer_list<int64_t> operands, const Shape& like) {
+  void spread(Computation& c, Builder& b, Instr* i, std::initializer_list<int64_t> operands,
+              const Shape& like) {
     if (!like.is_static() || like.rank() == 0) return;
     for (int64_t k : operands)
-      if (i->operand(k)->shape.is_scalar()) c.set_operand(i, k, b.broadcast(i->operand(k), like.dims, {}));
+      if (i->operand(k)->shape.is_scalar())
+        c.set_operand(i, k, b.broadcast(i->operand(k), like.dims, {}));
   }
 
   // Drops dimensions of size 1 that grow, now that they are known.
@@ -239,7 +244,8 @@ class Refiner {
       if (i->extras)
         if (auto it = i->extras->other.find("error_message"); it != i->extras->other.end())
           message = it->second;
-      for (size_t k = 1; k < i->operands.size(); ++k) {  // {0}, {1}: the operands after the condition
+      for (size_t k = 1; k < i->operands.size();
+           ++k) {  // {0}, {1}: the operands after the condition
         const auto* v = known(i->operand(static_cast<int64_t>(k))).value.get();
         const std::string mark = str_cat("{", k - 1, "}"), text = v ? str_cat(v->get_int(0)) : "?";
         for (size_t at = 0; (at = message.find(mark, at)) != std::string::npos; at += text.size())
@@ -253,7 +259,8 @@ class Refiner {
     return absl::OkStatus();
   }
 
-  Result<Special> specialise(Computation* callee, absl::Span<const Shape> shapes, absl::Span<const Known> given) {
+  Result<Special> specialise(Computation* callee, absl::Span<const Shape> shapes,
+                             absl::Span<const Known> given) {
     std::string key = callee->name();
     for (const Shape& s : shapes) key += str_cat(";", to_string(s));
     for (const Known& k : given) append_key(k, key);
@@ -298,8 +305,8 @@ class Refiner {
     ASSIGN(Special condition, specialise(i->calls[0], {shape}, {state}));
     ASSIGN(Special body, specialise(i->calls[1], {shape}, {state}));
     if (!compatible(body.computation->root()->shape, shape))
-      return invalid("a while loop changes the shape of its state from ", to_string(shape, false), " to ",
-                     to_string(body.computation->root()->shape, false));
+      return invalid("a while loop changes the shape of its state from ", to_string(shape, false),
+                     " to ", to_string(body.computation->root()->shape, false));
     c.set_calls(i, {condition.computation, body.computation});
     c.set_shape(i, shape);
     known(i) = state;
@@ -313,8 +320,9 @@ class Refiner {
       ASSIGN(Special s, specialise(i->calls[k], {o->shape}, {known(o)}));
       branches.push_back(s.computation);
       if (k > 0 && !compatible(branches[0]->root()->shape, s.computation->root()->shape))
-        return invalid("the branches of a conditional give ", to_string(branches[0]->root()->shape, false),
-                       " and ", to_string(s.computation->root()->shape, false));
+        return invalid("the branches of a conditional give ",
+                       to_string(branches[0]->root()->shape, false), " and ",
+                       to_string(s.computation->root()->shape, false));
     }
     c.set_calls(i, branches);
     if (!branches.empty()) c.set_shape(i, branches[0]->root()->shape);
@@ -345,7 +353,8 @@ class Refiner {
       return absl::OkStatus();
     }
     if (!i->shape.is_array() || !i->shape.is_static() || i->shape.has_bounded_dim() ||
-        i->shape.elements() > kMostKnown || i->is(Op::kParameter) || has_effect(*i) || i->is(Op::kRng))
+        i->shape.elements() > kMostKnown || i->is(Op::kParameter) || has_effect(*i) ||
+        i->is(Op::kRng))
       return absl::OkStatus();
     if (i->is_constant()) {
       k.value = std::make_shared<const Literal>(i->literal());
@@ -377,7 +386,8 @@ bool mentions_unknown(const Shape& s) { return !s.is_static(); }
 bool has_unknown_shapes(const Module& m) {
   for (const Computation* c : computation_post_order(m))
     for (const auto& i : c->instrs())
-      if (mentions_unknown(i->shape) || waits_for_shape(*i) || is_call_of(*i, "shape_assertion")) return true;
+      if (mentions_unknown(i->shape) || waits_for_shape(*i) || is_call_of(*i, "shape_assertion"))
+        return true;
   return false;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs with unknown dimensions → programs of fixed shapes, given the shapes of the arguments.
 //
-//   p: f32[?,4]          p: f32[3,4]                  dynamic ops with constant shape operands → static
-//   n = dim-size(p, 0)   n = 3                        ops; calls → one copy of the callee for each set
-//   iota dims=[n]   →    iota s32[3]                  of argument shapes and small known arguments
+//   p: f32[?,4]          p: f32[3,4]                  dynamic ops with constant shape operands →
+//   static n = dim-size(p, 0)   n = 3                        ops; calls → one copy of the callee
+//   for each set iota dims=[n]   →    iota s32[3]                  of argument shapes and small
+//   known arguments
 //
 // Laws: shapes only get more precise; a shape_assertion that is false is an error with its own
 // message; a dynamic op whose shape operand is no constant stays as it is.

@@ -28,8 +28,8 @@ void run_folder(const std::string& folder, int at_least) {
       else if (++failed <= 500)
         ADD_FAILURE() << r.program << ": " << r.error;
     }
-  std::printf("%s: %d passed, %d loosely, %d failed, %d read only\n", folder.c_str(), passed, loosely,
-              failed, read_only);
+  std::printf("%s: %d passed, %d loosely, %d failed, %d read only\n", folder.c_str(), passed,
+              loosely, failed, read_only);
   EXPECT_LE(loosely, 31);
   EXPECT_EQ(failed, 0);
   EXPECT_GE(passed + read_only, at_least);

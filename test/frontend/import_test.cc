@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::unique_ptr<Module>> import_text(std::string_view text, const std::string& entry = "main") {
+Result<std::unique_ptr<Module>> import_text(std::string_view text,
+                                            const std::string& entry = "main") {
   ASSIGN(mlir::Module tree, mlir::read_mlir_text(text, "test.mlir"));
   ImportOptions options;
   options.entry = entry;
@@ -30,13 +31,15 @@ std::string error_of(std::string_view text) {
 
 std::string shared() { return std::string(BRAZE_ROOT) + "/../shared"; }
 
-std::vector<std::string> files(const std::string& dir, std::initializer_list<std::string_view> endings) {
+std::vector<std::string> files(const std::string& dir,
+                               std::initializer_list<std::string_view> endings) {
   std::vector<std::string> out;
   std::error_code ec;
   for (const auto& e : fs::recursive_directory_iterator(dir, ec)) {
     const std::string p = e.path().string();
     for (std::string_view end : endings)
-      if (p.size() > end.size() && p.compare(p.size() - end.size(), end.size(), end) == 0) out.push_back(p);
+      if (p.size() > end.size() && p.compare(p.size() - end.size(), end.size(), end) == 0)
+        out.push_back(p);
   }
   std::sort(out.begin(), out.end());
   return out;
@@ -57,13 +60,15 @@ std::vector<std::string> import_file(const std::string& path) {
     if (tree->symbol("main")) entries = {"main"};
     else
       for (const mlir::Op* op : tree->body().ops)
-        if (op->name == "func.func" && op->block(0)) entries.emplace_back(op->attr("sym_name")->text);
+        if (op->name == "func.func" && op->block(0))
+          entries.emplace_back(op->attr("sym_name")->text);
     for (const std::string& entry : entries) {
       ImportOptions options;
       options.entry = entry;
       auto m = import_stablehlo(*tree, options);
       if (!m.ok()) errors.push_back("@" + entry + ": " + std::string(m.status().message()));
-      else if (!(*m)->entry() || !(*m)->entry()->root()) errors.push_back("@" + entry + ": no root");
+      else if (!(*m)->entry() || !(*m)->entry()->root())
+        errors.push_back("@" + entry + ": no root");
     }
   }
   return errors;
@@ -110,7 +115,8 @@ TEST(Import, DenseConstantKeepsItsElements) {
 TEST(Import, BroadcastOfSizeOneDropsTheDimension) {
   auto m = import_text(
       "func.func @main(%a: tensor<4x1xf32>) -> tensor<2x4x3xf32> {\n"
-      "  %0 = stablehlo.broadcast_in_dim %a, dims = [1, 2] : (tensor<4x1xf32>) -> tensor<2x4x3xf32>\n"
+      "  %0 = stablehlo.broadcast_in_dim %a, dims = [1, 2] : (tensor<4x1xf32>) -> "
+      "tensor<2x4x3xf32>\n"
       "  return %0 : tensor<2x4x3xf32>\n}");
   ASSERT_TRUE(m.ok()) << m.status();
   ASSERT_EQ(root(*m).op, Op::kBroadcast);
@@ -240,7 +246,8 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
 })");
   ASSERT_TRUE(m.ok()) << m.status();
   // Device = 4·x1 + 2·x2 + y; a group runs over y, then over the major half of x.
-  EXPECT_EQ(root(*m).as<CollectiveAttrs>().replica_groups, ReplicaGroups({{0, 4, 1, 5}, {2, 6, 3, 7}}));
+  EXPECT_EQ(root(*m).as<CollectiveAttrs>().replica_groups,
+            ReplicaGroups({{0, 4, 1, 5}, {2, 6, 3, 7}}));
 }
 
 TEST(Import, ScanIsAWhile) {
@@ -257,7 +264,8 @@ func.func @main(%x: tensor<4xi32>, %k: tensor<i32>) -> (tensor<4xi32>, tensor<i3
 })");
   ASSERT_TRUE(m.ok()) << m.status();
   EXPECT_EQ(root(*m).operand(0)->operand(0)->op, Op::kWhile);
-  auto v = evaluate(**m, {Literal::of<int>(Dtype::kS32, {4}, {1, 2, 3, 4}), Literal::scalar_int(Dtype::kS32, 10)});
+  auto v = evaluate(**m, {Literal::of<int>(Dtype::kS32, {4}, {1, 2, 3, 4}),
+                          Literal::scalar_int(Dtype::kS32, 10)});
   ASSERT_TRUE(v.ok()) << v.status();
   EXPECT_EQ(v->parts()[0].get_int(3), 50);
   EXPECT_EQ(v->parts()[1].get_int(0), 50);
@@ -265,7 +273,8 @@ func.func @main(%x: tensor<4xi32>, %k: tensor<i32>) -> (tensor<4xi32>, tensor<i3
 
 TEST(Import, BoundedDimensionsAreFlagged) {
   auto m = import_text(
-      "func.func @main(%x: tensor<?x3xf32, #stablehlo.bounds<40, ?>>) -> tensor<?x3xf32, #stablehlo.bounds<40, ?>> {\n"
+      "func.func @main(%x: tensor<?x3xf32, #stablehlo.bounds<40, ?>>) -> tensor<?x3xf32, "
+      "#stablehlo.bounds<40, ?>> {\n"
       "  return %x : tensor<?x3xf32, #stablehlo.bounds<40, ?>>\n}");
   ASSERT_TRUE(m.ok()) << m.status();
   EXPECT_EQ(to_string(root(*m).shape, false), "f32[<=40,3]");
@@ -274,7 +283,8 @@ TEST(Import, BoundedDimensionsAreFlagged) {
 TEST(ImportErrors, TellWhereAndWhat) {
   std::string e = error_of(
       "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
-      "  %0 = \"stablehlo.frobnicate\"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc(\"model.py\":12:3)\n"
+      "  %0 = \"stablehlo.frobnicate\"(%x) : (tensor<4xf32>) -> tensor<4xf32> "
+      "loc(\"model.py\":12:3)\n"
       "  return %0 : tensor<4xf32>\n}");
   EXPECT_NE(e.find("model.py:12:3"), std::string::npos) << e;
   EXPECT_NE(e.find("stablehlo.frobnicate"), std::string::npos) << e;
@@ -284,7 +294,8 @@ TEST(ImportErrors, TellWhereAndWhat) {
 TEST(ImportErrors, ResultTypeMustMatch) {
   std::string e = error_of(
       "func.func @main(%x: tensor<4xf32>) -> tensor<5xf32> {\n"
-      "  %0 = \"stablehlo.transpose\"(%x) {permutation = array<i64: 0>} : (tensor<4xf32>) -> tensor<5xf32>\n"
+      "  %0 = \"stablehlo.transpose\"(%x) {permutation = array<i64: 0>} : (tensor<4xf32>) -> "
+      "tensor<5xf32>\n"
       "  return %0 : tensor<5xf32>\n}");
   EXPECT_NE(e.find("f32[5]"), std::string::npos) << e;
   EXPECT_NE(e.find("f32[4]"), std::string::npos) << e;
@@ -307,24 +318,33 @@ TEST(ImportErrors, OperandCountsAreChecked) {
 }
 
 TEST(ImportErrors, MissingEntry) {
-  EXPECT_NE(error_of("module { func.func @a() { return } func.func @b() { return } }").find("@main"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of("module { func.func @a() { return } func.func @b() { return } }").find("@main"),
+      std::string::npos);
 }
 
 TEST(Corpus, ModelTexts) { import_all(files(shared() + "/models", {".mlir", ".mlir.gz"}), 180); }
 TEST(Corpus, ModelBytecode) { import_all(files(shared() + "/models", {".mlirbc"}), 180); }
-TEST(Corpus, Benchmarks) { import_all(files(shared() + "/bench", {".mlir", ".mlirbc", ".mlir.gz"}), 1); }
-TEST(Corpus, Jax) {
-  import_all(files(shared() + "/corpus", {".mlirbc"}), 6000, {"must hold f32, f64, c64 or c128 numbers, got f16"});
+TEST(Corpus, Benchmarks) {
+  import_all(files(shared() + "/bench", {".mlir", ".mlirbc", ".mlir.gz"}), 1);
 }
-TEST(Corpus, ConformanceInterpret) { import_all(files(shared() + "/conformance/stablehlo/interpret", {".mlir"}), 60); }
-TEST(Corpus, ConformanceTestdata) { import_all(files(shared() + "/conformance/stablehlo/testdata", {".mlir"}), 1500); }
+TEST(Corpus, Jax) {
+  import_all(files(shared() + "/corpus", {".mlirbc"}), 6000,
+             {"must hold f32, f64, c64 or c128 numbers, got f16"});
+}
+TEST(Corpus, ConformanceInterpret) {
+  import_all(files(shared() + "/conformance/stablehlo/interpret", {".mlir"}), 60);
+}
+TEST(Corpus, ConformanceTestdata) {
+  import_all(files(shared() + "/conformance/stablehlo/testdata", {".mlir"}), 1500);
+}
 TEST(Corpus, EveryOp) {
   auto paths = files(shared() + "/conformance/stablehlo/vhlo", {".mlir", ".mlir.bc"});
   std::erase_if(paths, [](const std::string& p) { return p.find("invalid") != std::string::npos; });
   // Written for the serialiser's test, not to obey the ops' laws.
-  import_all(paths, 40, {"_all_gather: ", "initial_state must be a list of ui64", "_all_gather_variadic: ",
-                         "unknown mesh"});
+  import_all(paths, 40,
+             {"_all_gather: ", "initial_state must be a list of ui64",
+              "_all_gather_variadic: ", "unknown mesh"});
 }
 
 }  // namespace

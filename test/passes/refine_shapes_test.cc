@@ -62,7 +62,8 @@ func.func private @f(%x: tensor<?xf32>) -> tensor<?xf32> {
   return %0 : tensor<?xf32>
 })");
   ASSERT_TRUE(m);
-  ASSERT_TRUE(refine_shapes(*m, {Shape::array(Dtype::kF32, {3}), Shape::array(Dtype::kF32, {7})}).ok());
+  ASSERT_TRUE(
+      refine_shapes(*m, {Shape::array(Dtype::kF32, {3}), Shape::array(Dtype::kF32, {7})}).ok());
   EXPECT_TRUE(all_static(*m));
   EXPECT_EQ(to_string(m->entry()->root()->shape, false), "(f32[3], f32[7])");
 }
@@ -91,7 +92,8 @@ func.func @main(%x: tensor<?xf32>, %k: tensor<i32>) -> tensor<?xf32> {
   Status s = refine_shapes(*m, {Shape::array(Dtype::kF32, {2}), Shape::scalar(Dtype::kS32)});
   ASSERT_TRUE(s.ok()) << s;
   EXPECT_TRUE(all_static(*m));
-  auto v = evaluate(*m, {Literal::of<double>(Dtype::kF32, {2}, {8, 4}), Literal::scalar_int(Dtype::kS32, 3)});
+  auto v = evaluate(
+      *m, {Literal::of<double>(Dtype::kF32, {2}, {8, 4}), Literal::scalar_int(Dtype::kS32, 3)});
   ASSERT_TRUE(v.ok()) << v.status();
   EXPECT_EQ(v->get_float(0), 1);
 }
@@ -125,10 +127,12 @@ func.func @main(%x: tensor<?x1xf32>, %y: tensor<?x3xf32>) -> tensor<?x3xf32> {
   return %0 : tensor<?x3xf32>
 })");
   ASSERT_TRUE(m);
-  Status s = refine_shapes(*m, {Shape::array(Dtype::kF32, {1, 1}), Shape::array(Dtype::kF32, {2, 3})});
+  Status s =
+      refine_shapes(*m, {Shape::array(Dtype::kF32, {1, 1}), Shape::array(Dtype::kF32, {2, 3})});
   ASSERT_TRUE(s.ok()) << s;
   EXPECT_TRUE(all_static(*m));
-  auto v = evaluate(*m, {Literal::of<double>(Dtype::kF32, {1, 1}, {5}), Literal(Shape::array(Dtype::kF32, {2, 3}))});
+  auto v = evaluate(*m, {Literal::of<double>(Dtype::kF32, {1, 1}, {5}),
+                         Literal(Shape::array(Dtype::kF32, {2, 3}))});
   ASSERT_TRUE(v.ok()) << v.status();
   EXPECT_EQ(v->get_float(5), 5);
 }
