@@ -11,7 +11,8 @@
 namespace braze {
 namespace {
 
-// Computations calling each other nest native frames of evaluator and rows; real programs stay below 20.
+// Computations calling each other nest native frames of evaluator and rows; real programs stay
+// below 20.
 constexpr int kMaxDepth = 256;
 
 // Bytes of a value, saturating: sizes come from the program.
@@ -44,7 +45,8 @@ bool fits(const Shape& got, const Shape& want) {
   return true;
 }
 
-// Whether the row's own eval takes stored integers for what they are: ops that only move or pass values.
+// Whether the row's own eval takes stored integers for what they are: ops that only move or pass
+// values.
 bool passes_quantized(const OpDef& row) {
   return row.has(kMovement) || row.step == Step::kControl || row.step == Step::kFree ||
          row.op == Op::kConstant || row.op == Op::kParameter;
@@ -108,7 +110,8 @@ Result<Layout> lay_out(const Computation& c) {
                    static_cast<int32_t>(i->operands.size()), 0, 0, 0, 0, false};
     for (const Instr* o : i->operands) {
       auto it = slot.find(o);
-      if (it == slot.end()) return internal("'", i->name, "' uses '", o->name, "', which is not before it");
+      if (it == slot.end())
+        return internal("'", i->name, "' uses '", o->name, "', which is not before it");
       out.slots.push_back(it->second);
     }
     s.bytes = allocates(row) ? bytes_of(i->shape) : 0;
@@ -184,7 +187,8 @@ class Evaluator {
       const Layout::Step& s = layout.steps[k];
       if (s.instr->is(Op::kParameter)) {
         const int64_t n = s.instr->parameter_number();
-        if (n < 0 || n >= static_cast<int64_t>(args.size()) || !fits(args[n].shape(), s.instr->shape))
+        if (n < 0 || n >= static_cast<int64_t>(args.size()) ||
+            !fits(args[n].shape(), s.instr->shape))
           return invalid("argument ", n, " must be ", to_string(s.instr->shape, false),
                          n >= 0 && n < static_cast<int64_t>(args.size())
                              ? absl::StrCat(", got ", to_string(args[n].shape(), false))
@@ -217,7 +221,9 @@ class Evaluator {
       return exhausted(at(*s.instr), ": ", s.bytes, " bytes and ", s.scratch,
                        " of scratch exceed the evaluator's memory limit");
     live_bytes_ += s.bytes;
-    auto call = [this](const Computation& c, absl::Span<const Literal> args) { return run(c, args); };
+    auto call = [this](const Computation& c, absl::Span<const Literal> args) {
+      return run(c, args);
+    };
     const EvalContext ctx{*s.instr, operands, call, options_.world};
     Result<Literal> value = s.quantized ? eval_quantized(ctx) : s.row->eval(ctx);
     if (!value.ok()) {
@@ -225,15 +231,16 @@ class Evaluator {
       return note(at(*s.instr), value.status());
     }
     if (!fits(value->shape(), s.instr->shape))
-      return internal(at(*s.instr), ": result has shape ", to_string(value->shape(), false), ", not ",
-                      to_string(s.instr->shape, false));
+      return internal(at(*s.instr), ": result has shape ", to_string(value->shape(), false),
+                      ", not ", to_string(s.instr->shape, false));
     if (s.instr->shape.quant && !value->shape().quant) return value->reshaped(s.instr->shape);
     return value;
   }
 
   static std::string at(const Instr& i) {
     const std::string where = i.location();
-    return str_cat("evaluating ", name(i.op), " '", i.name, "'", where.empty() ? "" : " at ", where);
+    return str_cat("evaluating ", name(i.op), " '", i.name, "'", where.empty() ? "" : " at ",
+                   where);
   }
 
   const EvalOptions& options_;
@@ -249,7 +256,8 @@ Result<Literal> evaluate(const Module& m, absl::Span<const Literal> args, const 
   return evaluate(*m.entry(), args, o);
 }
 
-Result<Literal> evaluate(const Computation& c, absl::Span<const Literal> args, const EvalOptions& o) {
+Result<Literal> evaluate(const Computation& c, absl::Span<const Literal> args,
+                         const EvalOptions& o) {
   return Evaluator(o).run(c, args);
 }
 

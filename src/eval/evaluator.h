@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference evaluator: runs a Module by calling each row's eval. Slow, plain, independent of code
-// generation; the oracle of all tests and the engine of constant folding.
+// The reference evaluator: runs a Module by calling each row's eval. Slow, plain, independent of
+// code generation; the oracle of all tests and the engine of constant folding.
 #pragma once
 
 #include "absl/types/span.h"
@@ -17,9 +17,12 @@ struct EvalOptions {
 };
 
 // Values of the entry's parameters in order → value of its root.
-Result<Literal> evaluate(const Module& m, absl::Span<const Literal> args, const EvalOptions& o = {});
-Result<Literal> evaluate(const Computation& c, absl::Span<const Literal> args, const EvalOptions& o = {});
+Result<Literal> evaluate(const Module& m, absl::Span<const Literal> args,
+                         const EvalOptions& o = {});
+Result<Literal> evaluate(const Computation& c, absl::Span<const Literal> args,
+                         const EvalOptions& o = {});
 // One instruction whose operands' values are known.
-Result<Literal> evaluate(const Instr& i, absl::Span<const Literal> operands, const EvalOptions& o = {});
+Result<Literal> evaluate(const Instr& i, absl::Span<const Literal> operands,
+                         const EvalOptions& o = {});
 
 }  // namespace braze

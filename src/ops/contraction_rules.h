@@ -12,8 +12,8 @@
 namespace braze {
 
 // Element type and quantization of the result, without dimensions. Operands of one kind (integer,
-// float, complex, pred) may differ in width; the program may state another result type of the same kind
-// (or a float one for integers). `rule` names the constraint on equal element types.
+// float, complex, pred) may differ in width; the program may state another result type of the same
+// kind (or a float one for integers). `rule` names the constraint on equal element types.
 Result<Shape> contraction_element(std::string_view rule, const Shape& lhs, const Shape& rhs,
                                   const Shape* proposed);
 

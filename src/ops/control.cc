@@ -11,13 +11,16 @@ namespace braze {
 namespace {
 
 // A called computation's parameters against the values it gets.
-Status check_arguments(std::string_view rule, const Computation& c, absl::Span<const Shape* const> args) {
+Status check_arguments(std::string_view rule, const Computation& c,
+                       absl::Span<const Shape* const> args) {
   if (c.params().size() != args.size())
-    return law(rule, "'", c.name(), "' takes ", c.params().size(), " parameters, gets ", args.size());
+    return law(rule, "'", c.name(), "' takes ", c.params().size(), " parameters, gets ",
+               args.size());
   for (size_t k = 0; k < args.size(); ++k)
     if (!shapes_agree(c.params()[k]->shape, *args[k]))
       return law(rule, "parameter ", k, " of '", c.name(), "' is ",
-                 to_string(c.params()[k]->shape, false), ", its argument ", to_string(*args[k], false));
+                 to_string(c.params()[k]->shape, false), ", its argument ",
+                 to_string(*args[k], false));
   return absl::OkStatus();
 }
 
@@ -35,7 +38,8 @@ Result<Literal> eval_tuple(const EvalContext& ctx) {
 Result<Shape> infer_element(const InferContext& ctx) {
   TRY(check_form<IndexAttrs>(ctx, 1));
   const Shape& t = ctx.operand(0);
-  if (!t.is_tuple()) return invalid("get-tuple-element: operand must be a tuple, got ", to_string(t, false));
+  if (!t.is_tuple())
+    return invalid("get-tuple-element: operand must be a tuple, got ", to_string(t, false));
   const int64_t i = ctx.as<IndexAttrs>().index, n = static_cast<int64_t>(t.tuple.size());
   if (i < 0 || i >= n)
     return law("stablehlo.get_tuple_element (C1)", "index ", i, " is not in [0, ", n, ")");
@@ -60,7 +64,9 @@ Result<Shape> infer_fusion(const InferContext& ctx) {
   return ctx.calls[0]->root()->shape;
 }
 
-Result<Literal> eval_call(const EvalContext& ctx) { return ctx.run(*ctx.instr.calls[0], ctx.operands); }
+Result<Literal> eval_call(const EvalContext& ctx) {
+  return ctx.run(*ctx.instr.calls[0], ctx.operands);
+}
 
 Result<Shape> infer_while(const InferContext& ctx) {
   TRY(check_form<NoAttrs>(ctx, 1, 2));
@@ -73,7 +79,8 @@ Result<Shape> infer_while(const InferContext& ctx) {
   TRY(check_arguments("stablehlo.while (C2)", body, ctx.operands));
   if (!shapes_agree(body.root()->shape, ctx.operand(0)))
     return law("stablehlo.while (C2)", "body '", body.name(), "' must return ",
-               to_string(ctx.operand(0), false), ", returns ", to_string(body.root()->shape, false));
+               to_string(ctx.operand(0), false), ", returns ",
+               to_string(body.root()->shape, false));
   return ctx.operand(0);
 }
 
@@ -98,7 +105,8 @@ Result<Shape> infer_conditional(const InferContext& ctx) {
   if (is_pred(which.dtype) && n != 2)
     return law("stablehlo.if (C1)", "a predicate selects one of 2 branches, got ", n);
   if (ctx.operands.size() != n + 1)
-    return invalid("conditional: takes one operand per branch (", n, "), got ", ctx.operands.size() - 1);
+    return invalid("conditional: takes one operand per branch (", n, "), got ",
+                   ctx.operands.size() - 1);
   const std::string_view rule = is_pred(which.dtype) ? "stablehlo.if (C2)" : "stablehlo.case (C3)";
   for (size_t k = 0; k < n; ++k) {
     TRY(check_arguments("conditional", *ctx.calls[k], ctx.operands.subspan(k + 1, 1)));
@@ -129,7 +137,8 @@ Result<Shape> infer_map(const InferContext& ctx) {
                  " and ", to_string(*s, false));
   const Dims& dims = ctx.as<DimsAttrs>().dimensions;
   if (dims != axes_except(first.rank(), {}))
-    return law("stablehlo.map (C3)", "dimensions must be all dimensions in order, got {", join(dims), "}");
+    return law("stablehlo.map (C3)", "dimensions must be all dimensions in order, got {",
+               join(dims), "}");
   const Computation& c = *ctx.calls[0];
   bool good = c.params().size() == ctx.operands.size() && c.root()->shape.is_scalar();
   for (size_t k = 0; good && k < c.params().size(); ++k)
@@ -205,7 +214,8 @@ Result<Literal> eval_after_all(const EvalContext&) { return Literal(Shape::token
 Result<Shape> infer_add_dependency(const InferContext& ctx) {
   TRY(check_form<NoAttrs>(ctx, 2));
   if (!ctx.operand(1).is_token())
-    return invalid("add-dependency: operand 1 must be a token, got ", to_string(ctx.operand(1), false));
+    return invalid("add-dependency: operand 1 must be a token, got ",
+                   to_string(ctx.operand(1), false));
   return ctx.operand(0);
 }
 
@@ -221,9 +231,11 @@ std::unique_ptr<Module> sample_tuple(std::mt19937_64& rng) {
 std::unique_ptr<Module> sample_element(std::mt19937_64& rng) {
   Sampler s(rng, "get_tuple_element");
   std::vector<Shape> parts;
-  for (int64_t n = s.uniform(1, 3); n > 0; --n) parts.push_back(Shape::array(s.dtype(), s.dims(0, 3, 4)));
+  for (int64_t n = s.uniform(1, 3); n > 0; --n)
+    parts.push_back(Shape::array(s.dtype(), s.dims(0, 3, 4)));
   const int64_t n = static_cast<int64_t>(parts.size());
-  s.root(Op::kGetTupleElement, {s.parameter(Shape::tuple_of(parts))}, IndexAttrs{s.uniform(0, n - 1)});
+  s.root(Op::kGetTupleElement, {s.parameter(Shape::tuple_of(parts))},
+         IndexAttrs{s.uniform(0, n - 1)});
   return s.finish();
 }
 
@@ -245,7 +257,8 @@ std::unique_ptr<Module> sample_call(std::mt19937_64& rng) {
 std::unique_ptr<Module> sample_fusion(std::mt19937_64& rng) {
   Sampler s(rng, "fusion");
   const Shape shape = Shape::array(s.number(), s.dims(0, 3, 4));
-  s.root(Op::kFusion, {s.parameter(shape), s.parameter(shape)}, FusionAttrs{}, {pair_body(s, shape)});
+  s.root(Op::kFusion, {s.parameter(shape), s.parameter(shape)}, FusionAttrs{},
+         {pair_body(s, shape)});
   return s.finish();
 }
 
@@ -296,7 +309,8 @@ std::unique_ptr<Module> sample_map(std::mt19937_64& rng) {
   Computation* c = s.computation("f", {Shape::scalar(t), Shape::scalar(t)});
   Builder b(c);
   Instr *x = c->params()[0], *y = c->params()[1];
-  c->set_root(b.select(b.compare(CompareDirection::kLt, x, y), b.mul(x, b.scalar(t, 3)), b.sub(y, x)));
+  c->set_root(
+      b.select(b.compare(CompareDirection::kLt, x, y), b.mul(x, b.scalar(t, 3)), b.sub(y, x)));
   s.root(Op::kMap, {s.parameter(Shape::array(t, dims)), s.parameter(Shape::array(t, dims))},
          DimsAttrs{axes_except(static_cast<int64_t>(dims.size()), {})}, {c});
   return s.finish();
@@ -331,42 +345,109 @@ std::unique_ptr<Module> sample_add_dependency(std::mt19937_64& rng) {
 absl::Span<const OpDef> control_rows() {
   constexpr int kNoAttrs = attrs_index<NoAttrs>();
   static const OpDef rows[] = {
-      {.op = Op::kTuple, .stablehlo = "tuple", .traits = kMovement, .attrs = kNoAttrs,
-       .infer = infer_tuple, .eval = eval_tuple, .step = Step::kFree, .cost = 0,
-       .sample = sample_tuple, .doc = "A tuple of its operands."},
-      {.op = Op::kGetTupleElement, .stablehlo = "get_tuple_element", .arity = 1, .traits = kMovement,
-       .attrs = attrs_index<IndexAttrs>(), .infer = infer_element, .eval = eval_element,
-       .step = Step::kFree, .cost = 0, .sample = sample_element,
+      {.op = Op::kTuple,
+       .stablehlo = "tuple",
+       .traits = kMovement,
+       .attrs = kNoAttrs,
+       .infer = infer_tuple,
+       .eval = eval_tuple,
+       .step = Step::kFree,
+       .cost = 0,
+       .sample = sample_tuple,
+       .doc = "A tuple of its operands."},
+      {.op = Op::kGetTupleElement,
+       .stablehlo = "get_tuple_element",
+       .arity = 1,
+       .traits = kMovement,
+       .attrs = attrs_index<IndexAttrs>(),
+       .infer = infer_element,
+       .eval = eval_element,
+       .step = Step::kFree,
+       .cost = 0,
+       .sample = sample_element,
        .doc = "One element of a tuple."},
-      {.op = Op::kCall, .stablehlo = "call", .traits = kCalls, .attrs = kNoAttrs,
-       .infer = infer_call, .eval = eval_call, .step = Step::kControl, .sample = sample_call,
+      {.op = Op::kCall,
+       .stablehlo = "call",
+       .traits = kCalls,
+       .attrs = kNoAttrs,
+       .infer = infer_call,
+       .eval = eval_call,
+       .step = Step::kControl,
+       .sample = sample_call,
        .doc = "The value of a computation on the operands."},
-      {.op = Op::kWhile, .stablehlo = "while", .arity = 1, .traits = kCalls, .attrs = kNoAttrs,
-       .infer = infer_while, .eval = eval_while, .step = Step::kControl, .sample = sample_while,
+      {.op = Op::kWhile,
+       .stablehlo = "while",
+       .arity = 1,
+       .traits = kCalls,
+       .attrs = kNoAttrs,
+       .infer = infer_while,
+       .eval = eval_while,
+       .step = Step::kControl,
+       .sample = sample_while,
        .doc = "Replaces its state by body(state) as long as condition(state) holds."},
-      {.op = Op::kConditional, .stablehlo = "case", .traits = kCalls, .attrs = kNoAttrs,
-       .infer = infer_conditional, .eval = eval_conditional, .step = Step::kControl,
+      {.op = Op::kConditional,
+       .stablehlo = "case",
+       .traits = kCalls,
+       .attrs = kNoAttrs,
+       .infer = infer_conditional,
+       .eval = eval_conditional,
+       .step = Step::kControl,
        .sample = sample_conditional,
        .doc = "One of several computations on its operand: by predicate (true is the first) or by "
               "index, where an index out of range means the last."},
-      {.op = Op::kMap, .stablehlo = "map", .traits = kCalls, .attrs = attrs_index<DimsAttrs>(),
-       .infer = infer_map, .eval = eval_map, .expand = expand_map, .sample = sample_map,
+      {.op = Op::kMap,
+       .stablehlo = "map",
+       .traits = kCalls,
+       .attrs = attrs_index<DimsAttrs>(),
+       .infer = infer_map,
+       .eval = eval_map,
+       .expand = expand_map,
+       .sample = sample_map,
        .doc = "A scalar computation on each element."},
-      {.op = Op::kFusion, .traits = kCalls, .attrs = attrs_index<FusionAttrs>(),
-       .infer = infer_fusion, .eval = eval_call, .step = Step::kControl, .sample = sample_fusion,
+      {.op = Op::kFusion,
+       .traits = kCalls,
+       .attrs = attrs_index<FusionAttrs>(),
+       .infer = infer_fusion,
+       .eval = eval_call,
+       .step = Step::kControl,
+       .sample = sample_fusion,
        .doc = "The value of a computation that becomes one kernel."},
-      {.op = Op::kOptBarrier, .stablehlo = "optimization_barrier", .arity = 1, .attrs = kNoAttrs,
-       .infer = infer_same, .eval = eval_same, .step = Step::kFree, .cost = 0,
+      {.op = Op::kOptBarrier,
+       .stablehlo = "optimization_barrier",
+       .arity = 1,
+       .attrs = kNoAttrs,
+       .infer = infer_same,
+       .eval = eval_same,
+       .step = Step::kFree,
+       .cost = 0,
        .sample = sample_same<Op::kOptBarrier>,
        .doc = "Its operand; nothing is moved or merged across it."},
-      {.op = Op::kAfterAll, .stablehlo = "after_all", .attrs = kNoAttrs, .infer = infer_after_all,
-       .eval = eval_after_all, .step = Step::kFree, .cost = 0, .sample = sample_after_all,
+      {.op = Op::kAfterAll,
+       .stablehlo = "after_all",
+       .attrs = kNoAttrs,
+       .infer = infer_after_all,
+       .eval = eval_after_all,
+       .step = Step::kFree,
+       .cost = 0,
+       .sample = sample_after_all,
        .doc = "A token that comes after all its operands."},
-      {.op = Op::kAddDependency, .arity = 2, .attrs = kNoAttrs, .infer = infer_add_dependency,
-       .eval = eval_same, .step = Step::kFree, .cost = 0, .sample = sample_add_dependency,
+      {.op = Op::kAddDependency,
+       .arity = 2,
+       .attrs = kNoAttrs,
+       .infer = infer_add_dependency,
+       .eval = eval_same,
+       .step = Step::kFree,
+       .cost = 0,
+       .sample = sample_add_dependency,
        .doc = "Its first operand, available after the token."},
-      {.op = Op::kDomain, .arity = 1, .attrs = kNoAttrs, .infer = infer_same, .eval = eval_same,
-       .step = Step::kFree, .cost = 0, .sample = sample_same<Op::kDomain>,
+      {.op = Op::kDomain,
+       .arity = 1,
+       .attrs = kNoAttrs,
+       .infer = infer_same,
+       .eval = eval_same,
+       .step = Step::kFree,
+       .cost = 0,
+       .sample = sample_same<Op::kDomain>,
        .doc = "Its operand; a border between sharding domains."},
   };
   return rows;

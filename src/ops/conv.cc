@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// convolution of any rank with arbitrary dimension numbers, groups, dilations, reversal and padding of
-// either sign. The reference multiplies and adds in a wider type, rounding once.
+// convolution of any rank with arbitrary dimension numbers, groups, dilations, reversal and padding
+// of either sign. The reference multiplies and adds in a wider type, rounding once.
 #include "ops/contraction_rules.h"
 #include "ops/dim_rules.h"
 #include "ops/sampling.h"
@@ -38,13 +38,17 @@ Status check_conv_dims(const ConvAttrs& a, int64_t n) {
 
 Status check_groups(const ConvAttrs& a, const Shape& lhs, const Shape& rhs) {
   if (a.feature_groups <= 0)
-    return law("stablehlo.convolution (C21)", "feature_group_count must be positive, got ", a.feature_groups);
+    return law("stablehlo.convolution (C21)", "feature_group_count must be positive, got ",
+               a.feature_groups);
   if (a.batch_groups <= 0)
-    return law("stablehlo.convolution (C22)", "batch_group_count must be positive, got ", a.batch_groups);
+    return law("stablehlo.convolution (C22)", "batch_group_count must be positive, got ",
+               a.batch_groups);
   if (a.feature_groups > 1 && a.batch_groups > 1)
-    return law("stablehlo.convolution (C23)", "feature_group_count and batch_group_count can't both exceed 1");
+    return law("stablehlo.convolution (C23)",
+               "feature_group_count and batch_group_count can't both exceed 1");
   if (!a.precision.empty() && a.precision.size() != 2)
-    return law("stablehlo.convolution (C24)", "precision must have 2 entries, has ", a.precision.size());
+    return law("stablehlo.convolution (C24)", "precision must have 2 entries, has ",
+               a.precision.size());
   const int64_t batch = lhs.dims[a.dims.input_batch], feature = lhs.dims[a.dims.input_feature];
   const int64_t in = rhs.dims[a.dims.kernel_input], out = rhs.dims[a.dims.kernel_output];
   auto divides = [](std::string_view rule, std::string_view what, int64_t size, int64_t groups) {
@@ -57,17 +61,21 @@ Status check_groups(const ConvAttrs& a, const Shape& lhs, const Shape& rhs) {
   TRY(divides("stablehlo.convolution (C16)", "kernel output feature", out, a.feature_groups));
   if (feature != kUnknownDim && !sizes_agree(in, feature / a.feature_groups) &&
       !lhs.is_dynamic(a.dims.input_feature))
-    return law("stablehlo.convolution (C14)", "kernel input feature (", in, ") must be input feature (",
-               feature, ") / feature_group_count (", a.feature_groups, ")");
+    return law("stablehlo.convolution (C14)", "kernel input feature (", in,
+               ") must be input feature (", feature, ") / feature_group_count (", a.feature_groups,
+               ")");
   return absl::OkStatus();
 }
 
-Status check_conv_quantization(const ConvDims& d, const Shape& lhs, const Shape& rhs, const Shape& out) {
+Status check_conv_quantization(const ConvDims& d, const Shape& lhs, const Shape& rhs,
+                               const Shape& out) {
   if (!lhs.quant && !rhs.quant) return absl::OkStatus();
   if (!rhs.quant || (lhs.quant != nullptr) != (out.quant != nullptr))
-    return law("stablehlo.convolution (C28)", "rhs must be quantized, and lhs exactly if the result is");
+    return law("stablehlo.convolution (C28)",
+               "rhs must be quantized, and lhs exactly if the result is");
   if (rhs.quant->axis >= 0 && rhs.quant->axis != d.kernel_output)
-    return law("stablehlo.convolution (C29)", "rhs must be quantized along its output feature dimension");
+    return law("stablehlo.convolution (C29)",
+               "rhs must be quantized along its output feature dimension");
   if (!lhs.quant) {
     if (lhs.dtype != rhs.quant->expressed || out.dtype != lhs.dtype)
       return law("stablehlo.convolution (C34)", "lhs and the result must have rhs' expressed type ",
@@ -75,14 +83,16 @@ Status check_conv_quantization(const ConvDims& d, const Shape& lhs, const Shape&
     return absl::OkStatus();
   }
   if (out.quant->axis >= 0 && out.quant->axis != d.output_feature)
-    return law("stablehlo.convolution (C30)", "the result must be quantized along its feature dimension");
+    return law("stablehlo.convolution (C30)",
+               "the result must be quantized along its feature dimension");
   if (lhs.dtype != rhs.dtype)
     return law("stablehlo.convolution (C31)", "storage types differ: ", name(lhs.dtype), " and ",
                name(rhs.dtype));
   if (lhs.quant->expressed != rhs.quant->expressed || out.quant->expressed != lhs.quant->expressed)
     return law("stablehlo.convolution (C32)", "expressed types differ");
   if (rhs.quant->axis < 0 && out.quant->axis >= 0)
-    return law("stablehlo.convolution (C33)", "the result of per-tensor operands must be per-tensor");
+    return law("stablehlo.convolution (C33)",
+               "the result of per-tensor operands must be per-tensor");
   return absl::OkStatus();
 }
 
@@ -123,7 +133,8 @@ Result<Shape> infer_conv(const InferContext& ctx) {
   return out;
 }
 
-// Pairs of offsets (into the input's and the kernel's spatial part) that meet at one output position.
+// Pairs of offsets (into the input's and the kernel's spatial part) that meet at one output
+// position.
 struct Pairs {
   std::vector<int64_t> input, kernel;
 };
@@ -139,7 +150,8 @@ Pairs pairs_at(const ConvAttrs& a, const Shape& lhs, const Shape& rhs, DimSpan p
       for (int64_t k = 0; k < t.count; ++k) {
         const int64_t at = t.k0 + k * t.dk;
         next.input.push_back(p.input[i] + (t.j0 + k * t.dj) * lhs_step[ld]);
-        next.kernel.push_back(p.kernel[i] + (a.window[d].reversal ? size - 1 - at : at) * rhs_step[rd]);
+        next.kernel.push_back(p.kernel[i] +
+                              (a.window[d].reversal ? size - 1 - at : at) * rhs_step[rd]);
       }
     p = std::move(next);
   }
@@ -227,7 +239,8 @@ std::unique_ptr<Module> sample_conv(std::mt19937_64& rng) {
   }
   const Dtype t = s.pick({Dtype::kF32, Dtype::kF32, Dtype::kF64, Dtype::kBF16, Dtype::kF16,
                           Dtype::kS32, Dtype::kS8, Dtype::kC64});
-  s.root(Op::kConvolution, {s.parameter(Shape::array(t, lhs)), s.parameter(Shape::array(t, rhs))}, a);
+  s.root(Op::kConvolution, {s.parameter(Shape::array(t, lhs)), s.parameter(Shape::array(t, rhs))},
+         a);
   return s.finish();
 }
 

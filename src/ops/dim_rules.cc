@@ -50,7 +50,9 @@ bool shapes_agree(const Shape& a, const Shape& b) {
   return true;
 }
 
-bool contains(DimSpan dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
+bool contains(DimSpan dims, int64_t d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
 
 bool is_unique(DimSpan dims) {
   Dims s(dims.begin(), dims.end());
@@ -134,7 +136,8 @@ Result<std::vector<Shape>> check_combiner(std::string_view rule, const Computati
     return absl::StrCat(s, ") -> ", to_string(root, false));
   };
   if (body.params().size() != 2 * n)
-    return law(rule, "combiner '", body.name(), "' must take ", 2 * n, " scalars, has type ", type());
+    return law(rule, "combiner '", body.name(), "' must take ", 2 * n, " scalars, has type ",
+               type());
   std::vector<Shape> results;
   // XLA spells the result of a one-operand combiner as a scalar; a tuple of one is accepted too.
   if (root.is_tuple()) results = root.tuple;
@@ -145,7 +148,8 @@ Result<std::vector<Shape>> check_combiner(std::string_view rule, const Computati
     const Shape& e = results[i];
     const Shape& l = body.params()[i]->shape;
     const Shape& r = body.params()[n + i]->shape;
-    if (!e.is_scalar() || !l.is_scalar() || !r.is_scalar() || l.dtype != e.dtype || r.dtype != e.dtype)
+    if (!e.is_scalar() || !l.is_scalar() || !r.is_scalar() || l.dtype != e.dtype ||
+        r.dtype != e.dtype)
       return law(rule, "combiner '", body.name(),
                  "' must have type (E0.., E0..) -> (E0..) over scalars, has type ", type());
     if (!promotable(*inputs[i], e))
@@ -165,7 +169,8 @@ Status check_predicate(std::string_view rule, const Computation& body,
   }
   if (good) return absl::OkStatus();
   std::string want;
-  for (const Shape* p : params) absl::StrAppend(&want, want.empty() ? "" : ", ", std::string(name(p->dtype)), "[]");
+  for (const Shape* p : params)
+    absl::StrAppend(&want, want.empty() ? "" : ", ", std::string(name(p->dtype)), "[]");
   return law(rule, "'", body.name(), "' must have type (", want, ") -> pred[]");
 }
 

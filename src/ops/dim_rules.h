@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that the `infer` functions of many rows share: the form of an instruction (operands, attributes,
-// called computations), lists of axes, agreement of sizes, and the type of a combiner.
+// Checks that the `infer` functions of many rows share: the form of an instruction (operands,
+// attributes, called computations), lists of axes, agreement of sizes, and the type of a combiner.
 //
-// Sizes agree when they are equal or one of them is unknown or bounded: the rest is decided at run time.
-// Messages begin with the broken law: "stablehlo.reduce (C5): dimensions must be unique, got {0,0}".
+// Sizes agree when they are equal or one of them is unknown or bounded: the rest is decided at run
+// time. Messages begin with the broken law: "stablehlo.reduce (C5): dimensions must be unique, got
+// {0,0}".
 #pragma once
 
 #include <string_view>
@@ -20,8 +21,8 @@ Status law(std::string_view rule, const A&... a) {
   return invalid(rule, ": ", a...);
 }
 
-// Right attribute struct, operand count (-1: any) and number of called computations (-1: any), each with
-// a root.
+// Right attribute struct, operand count (-1: any) and number of called computations (-1: any), each
+// with a root.
 Status check_form(const InferContext& ctx, int attrs, int64_t operands, int64_t calls);
 template <typename A>
 Status check_form(const InferContext& ctx, int64_t operands, int64_t calls = 0) {
@@ -57,8 +58,8 @@ void append_dim(Shape& to, int64_t size);
 // The element type may grow to that of `to` in a reduction (StableHLO is_promotable).
 bool promotable(const Shape& from, const Shape& to);
 
-// A combiner over scalars, (E0…EN-1, E0…EN-1) → E0…EN-1, where inputs' element types are promotable to
-// Ei. Returns the scalar shapes Ei.
+// A combiner over scalars, (E0…EN-1, E0…EN-1) → E0…EN-1, where inputs' element types are promotable
+// to Ei. Returns the scalar shapes Ei.
 Result<std::vector<Shape>> check_combiner(std::string_view rule, const Computation& body,
                                           absl::Span<const Shape* const> inputs);
 // `body` returns pred[] from parameters whose element types are those of `params`, all scalars.
@@ -69,8 +70,8 @@ Status check_predicate(std::string_view rule, const Computation& body,
 Shape one_or_tuple(std::vector<Shape> shapes);
 Literal one_or_tuple(std::vector<Literal> literals);
 
-// The result shape of an instruction being evaluated: its own, or, where that has unknown or bounded
-// dimensions, the one inferred from the operands at hand.
+// The result shape of an instruction being evaluated: its own, or, where that has unknown or
+// bounded dimensions, the one inferred from the operands at hand.
 Result<Shape> actual_shape(const EvalContext& ctx);
 
 }  // namespace braze

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dot with HLO's dimension numbers. The reference multiplies and adds in a wider type, rounding once.
+// dot with HLO's dimension numbers. The reference multiplies and adds in a wider type, rounding
+// once.
 #include "ops/contraction_rules.h"
 #include "ops/dim_rules.h"
 #include "ops/sampling.h"
@@ -52,23 +53,26 @@ Status check_dot_dims(const DotAttrs& a, const Shape& lhs, const Shape& rhs) {
                    joined(a.lhs_batch, a.lhs_contracting)));
   TRY(check_unique("stablehlo.dot_general (C4)", "rhs batching and contracting dimensions",
                    joined(a.rhs_batch, a.rhs_contracting)));
-  TRY(check_range("stablehlo.dot_general (C5)", "lhs batching dimensions", a.lhs_batch, lhs.rank()));
+  TRY(check_range("stablehlo.dot_general (C5)", "lhs batching dimensions", a.lhs_batch,
+                  lhs.rank()));
   TRY(check_range("stablehlo.dot_general (C6)", "lhs contracting dimensions", a.lhs_contracting,
                   lhs.rank()));
-  TRY(check_range("stablehlo.dot_general (C7)", "rhs batching dimensions", a.rhs_batch, rhs.rank()));
+  TRY(check_range("stablehlo.dot_general (C7)", "rhs batching dimensions", a.rhs_batch,
+                  rhs.rank()));
   TRY(check_range("stablehlo.dot_general (C8)", "rhs contracting dimensions", a.rhs_contracting,
                   rhs.rank()));
   auto agree = [&](std::string_view rule, std::string_view what, const Dims& l, const Dims& r) {
     for (size_t i = 0; i < l.size(); ++i)
       if (!dims_agree(lhs, l[i], rhs, r[i]))
-        return law(rule, what, " dimension ", l[i], " of lhs has size ", lhs.dims[l[i]], ", dimension ",
-                   r[i], " of rhs has size ", rhs.dims[r[i]]);
+        return law(rule, what, " dimension ", l[i], " of lhs has size ", lhs.dims[l[i]],
+                   ", dimension ", r[i], " of rhs has size ", rhs.dims[r[i]]);
     return Status();
   };
   TRY(agree("stablehlo.dot_general (C9)", "batching", a.lhs_batch, a.rhs_batch));
   TRY(agree("stablehlo.dot_general (C10)", "contracting", a.lhs_contracting, a.rhs_contracting));
   if (!a.precision.empty() && a.precision.size() != 2)
-    return law("stablehlo.dot_general (C11)", "precision must have 2 entries, has ", a.precision.size());
+    return law("stablehlo.dot_general (C11)", "precision must have 2 entries, has ",
+               a.precision.size());
   if (!a.algorithm.empty())
     for (Precision p : a.precision)
       if (p != Precision::kDefault)
@@ -86,7 +90,8 @@ Dims rhs_free_dims(const DotAttrs& a, const Shape& rhs) {
 
 namespace {
 
-Status check_dot_quantization(const DotAttrs& a, const Shape& lhs, const Shape& rhs, const Shape& out) {
+Status check_dot_quantization(const DotAttrs& a, const Shape& lhs, const Shape& rhs,
+                              const Shape& out) {
   if (!lhs.quant && !rhs.quant) return absl::OkStatus();
   if (!rhs.quant || (lhs.quant != nullptr) != (out.quant != nullptr))
     return law("stablehlo.dot_general (C14)",
@@ -108,7 +113,8 @@ Status check_dot_quantization(const DotAttrs& a, const Shape& lhs, const Shape& 
   if (lhs.quant->expressed != rhs.quant->expressed || out.quant->expressed != lhs.quant->expressed)
     return law("stablehlo.dot_general (C18)", "expressed types differ");
   if (rhs.quant->axis < 0 && out.quant->axis >= 0)
-    return law("stablehlo.dot_general (C19)", "the result of per-tensor operands must be per-tensor");
+    return law("stablehlo.dot_general (C19)",
+               "the result of per-tensor operands must be per-tensor");
   return absl::OkStatus();
 }
 

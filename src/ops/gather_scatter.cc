@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gather and scatter with HLO's dimension numbers, batching dimensions included.
 //
-// gather clamps its starts; scatter leaves out an update window that is not wholly inside its array.
+// gather clamps its starts; scatter leaves out an update window that is not wholly inside its
+// array.
 #include "ops/gather_scatter.h"
 
 #include "ops/dim_rules.h"
@@ -19,7 +20,8 @@ Shape batch_shape(const Shape& indices, int64_t index_vector_dim) {
   return out;
 }
 
-// The laws on batching dimensions, which gather and scatter share. `rules`: (C13)-(C17) of gather by name.
+// The laws on batching dimensions, which gather and scatter share. `rules`: (C13)-(C17) of gather
+// by name.
 struct BatchingRules {
   std::string_view unique, range, vector_dim, count, sizes;
 };
@@ -29,25 +31,29 @@ Status check_batching(const BatchingRules& r, const Shape& operand, const Shape&
   TRY(check_unique(r.unique, "indices batching dimensions", index_dims));
   TRY(check_range(r.range, "indices batching dimensions", index_dims, indices.rank()));
   if (contains(index_dims, index_vector_dim))
-    return law(r.vector_dim, "index_vector_dim ", index_vector_dim, " can't be a batching dimension");
+    return law(r.vector_dim, "index_vector_dim ", index_vector_dim,
+               " can't be a batching dimension");
   TRY(check_equal(r.count, "number of indices batching dimensions",
-                  static_cast<int64_t>(index_dims.size()), static_cast<int64_t>(operand_dims.size())));
+                  static_cast<int64_t>(index_dims.size()),
+                  static_cast<int64_t>(operand_dims.size())));
   for (size_t i = 0; i < operand_dims.size(); ++i)
     if (!dims_agree(operand, operand_dims[i], indices, index_dims[i]))
       return law(r.sizes, "batching dimensions ", operand_dims[i], " and ", index_dims[i],
-                 " have sizes ", operand.dims[operand_dims[i]], " and ", indices.dims[index_dims[i]]);
+                 " have sizes ", operand.dims[operand_dims[i]], " and ",
+                 indices.dims[index_dims[i]]);
   return absl::OkStatus();
 }
 
 // The length of an index vector against the dimensions it addresses.
-Status check_index_vector(std::string_view range_rule, std::string_view count_rule, const Shape& indices,
-                          int64_t index_vector_dim, const Dims& map) {
+Status check_index_vector(std::string_view range_rule, std::string_view count_rule,
+                          const Shape& indices, int64_t index_vector_dim, const Dims& map) {
   if (!is_int(indices.dtype))
     return invalid("indices must be integers, got ", to_string(indices, false));
   TRY(check_range(range_rule, "index_vector_dim", {index_vector_dim}, indices.rank() + 1));
   const int64_t n = index_vector_dim < indices.rank() ? indices.dims[index_vector_dim] : 1;
   if (n == kUnknownDim) return absl::OkStatus();
-  return check_equal(count_rule, "number of indexed dimensions", static_cast<int64_t>(map.size()), n);
+  return check_equal(count_rule, "number of indexed dimensions", static_cast<int64_t>(map.size()),
+                     n);
 }
 
 Status check_gather(const GatherAttrs& a, const Shape& in, const Shape& indices) {
@@ -56,8 +62,8 @@ Status check_gather(const GatherAttrs& a, const Shape& in, const Shape& indices)
                   static_cast<int64_t>(a.offset_dims.size() + a.collapsed_slice_dims.size() +
                                        a.operand_batching_dims.size()),
                   rank));
-  TRY(check_index_vector("stablehlo.gather (C2)", "stablehlo.gather (C3)", indices, a.index_vector_dim,
-                         a.start_index_map));
+  TRY(check_index_vector("stablehlo.gather (C2)", "stablehlo.gather (C3)", indices,
+                         a.index_vector_dim, a.start_index_map));
   TRY(check_unique("stablehlo.gather (C4)", "offset_dims", a.offset_dims));
   TRY(check_sorted("stablehlo.gather (C4)", "offset_dims", a.offset_dims));
   const int64_t result_rank = indices.rank() - (a.index_vector_dim < indices.rank()) +
@@ -71,12 +77,15 @@ Status check_gather(const GatherAttrs& a, const Shape& in, const Shape& indices)
                   static_cast<int64_t>(a.slice_sizes.size()), rank));
   for (int64_t d : a.collapsed_slice_dims)
     if (a.slice_sizes[d] > 1)
-      return law("stablehlo.gather (C9)", "slice size of collapsed dimension ", d, " is ", a.slice_sizes[d]);
+      return law("stablehlo.gather (C9)", "slice size of collapsed dimension ", d, " is ",
+                 a.slice_sizes[d]);
   TRY(check_sorted("stablehlo.gather (C10)", "operand_batching_dims", a.operand_batching_dims));
-  TRY(check_range("stablehlo.gather (C11)", "operand_batching_dims", a.operand_batching_dims, rank));
+  TRY(check_range("stablehlo.gather (C11)", "operand_batching_dims", a.operand_batching_dims,
+                  rank));
   for (int64_t d : a.operand_batching_dims)
     if (a.slice_sizes[d] > 1)
-      return law("stablehlo.gather (C12)", "slice size of batching dimension ", d, " is ", a.slice_sizes[d]);
+      return law("stablehlo.gather (C12)", "slice size of batching dimension ", d, " is ",
+                 a.slice_sizes[d]);
   TRY(check_batching({"stablehlo.gather (C13)", "stablehlo.gather (C14)", "stablehlo.gather (C15)",
                       "stablehlo.gather (C16)", "stablehlo.gather (C17)"},
                      in, indices, a.operand_batching_dims, a.start_indices_batching_dims,
@@ -116,7 +125,8 @@ Result<Shape> infer_gather(const InferContext& ctx) {
 }
 
 // Row-major position in the index array of component k of the index vector at `batch_index`.
-int64_t index_position(const Shape& indices, int64_t index_vector_dim, DimSpan batch_index, int64_t k) {
+int64_t index_position(const Shape& indices, int64_t index_vector_dim, DimSpan batch_index,
+                       int64_t k) {
   int64_t at = 0, next = 0;
   for (int64_t d = 0; d < indices.rank(); ++d)
     at = at * indices.dims[d] + (d == index_vector_dim ? k : batch_index[next++]);
@@ -124,7 +134,9 @@ int64_t index_position(const Shape& indices, int64_t index_vector_dim, DimSpan b
 }
 
 // The place in a batch index of dimension d of the index array.
-int64_t batch_place(int64_t d, int64_t index_vector_dim) { return d < index_vector_dim ? d : d - 1; }
+int64_t batch_place(int64_t d, int64_t index_vector_dim) {
+  return d < index_vector_dim ? d : d - 1;
+}
 
 Result<Literal> eval_gather(const EvalContext& ctx) {
   const auto& a = ctx.as<GatherAttrs>();
@@ -137,7 +149,8 @@ Result<Literal> eval_gather(const EvalContext& ctx) {
   const Dims step = strides(dims), offsets = offset_operand_dims(a, in.shape().rank());
   const Dims batch_dims = axes_except(shape.rank(), a.offset_dims);
   Dims index(shape.rank(), 0), batch(batch_dims.size(), 0), at(dims.size(), 0);
-  for (int64_t o = 0, n = out.elements(); o < n; ++o, next_index(absl::MakeSpan(index), shape.dims)) {
+  for (int64_t o = 0, n = out.elements(); o < n;
+       ++o, next_index(absl::MakeSpan(index), shape.dims)) {
     for (size_t i = 0; i < batch.size(); ++i) batch[i] = index[batch_dims[i]];
     std::fill(at.begin(), at.end(), 0);
     for (size_t k = 0; k < a.start_index_map.size(); ++k) {
@@ -162,7 +175,8 @@ scalar::Value index_gather(const IndexContext& ctx) {
   scalar::Graph& g = ctx.g;
   const Shape &in = ctx.instr.operand(0)->shape, &indices = ctx.instr.operand(1)->shape;
   absl::InlinedVector<scalar::Scalar, 6> batch;
-  for (int64_t d : axes_except(ctx.instr.shape.rank(), a.offset_dims)) batch.push_back(ctx.index[d]);
+  for (int64_t d : axes_except(ctx.instr.shape.rank(), a.offset_dims))
+    batch.push_back(ctx.index[d]);
   absl::InlinedVector<scalar::Scalar, 6> at(in.rank(), g.constant_int(ctx.index_type, 0));
   for (size_t k = 0; k < a.start_index_map.size(); ++k) {
     absl::InlinedVector<scalar::Scalar, 6> where;
@@ -198,7 +212,8 @@ Status check_scatter_dims(const ScatterAttrs& a, const Shape& in, const Shape& i
                   rank));
   TRY(check_unique("stablehlo.scatter (C7)", "update_window_dims", a.update_window_dims));
   TRY(check_sorted("stablehlo.scatter (C7)", "update_window_dims", a.update_window_dims));
-  TRY(check_range("stablehlo.scatter (C8)", "update_window_dims", a.update_window_dims, updates.rank()));
+  TRY(check_range("stablehlo.scatter (C8)", "update_window_dims", a.update_window_dims,
+                  updates.rank()));
   TRY(check_unique("stablehlo.scatter (C9)", "inserted_window_dims and input_batching_dims",
                    joined(a.inserted_window_dims, a.input_batching_dims)));
   TRY(check_sorted("stablehlo.scatter (C10)", "inserted_window_dims", a.inserted_window_dims));
@@ -207,17 +222,19 @@ Status check_scatter_dims(const ScatterAttrs& a, const Shape& in, const Shape& i
   TRY(check_range("stablehlo.scatter (C13)", "input_batching_dims", a.input_batching_dims, rank));
   TRY(check_index_vector("stablehlo.scatter (C22)", "stablehlo.scatter (C19)", indices,
                          a.index_vector_dim, a.scatter_dims_to_operand_dims));
-  TRY(check_batching({"stablehlo.scatter (C14)", "stablehlo.scatter (C15)", "stablehlo.scatter (C16)",
-                      "stablehlo.scatter (C17)", "stablehlo.scatter (C18)"},
-                     in, indices, a.input_batching_dims, a.scatter_indices_batching_dims,
-                     a.index_vector_dim));
-  TRY(check_unique("stablehlo.scatter (C20)", "scatter_dims_to_operand_dims and input_batching_dims",
+  TRY(check_batching(
+      {"stablehlo.scatter (C14)", "stablehlo.scatter (C15)", "stablehlo.scatter (C16)",
+       "stablehlo.scatter (C17)", "stablehlo.scatter (C18)"},
+      in, indices, a.input_batching_dims, a.scatter_indices_batching_dims, a.index_vector_dim));
+  TRY(check_unique("stablehlo.scatter (C20)",
+                   "scatter_dims_to_operand_dims and input_batching_dims",
                    joined(a.scatter_dims_to_operand_dims, a.input_batching_dims)));
   return check_range("stablehlo.scatter (C21)", "scatter_dims_to_operand_dims",
                      a.scatter_dims_to_operand_dims, rank);
 }
 
-Status check_updates(const ScatterAttrs& a, const Shape& in, const Shape& indices, const Shape& updates) {
+Status check_updates(const ScatterAttrs& a, const Shape& in, const Shape& indices,
+                     const Shape& updates) {
   constexpr std::string_view rule = "stablehlo.scatter (C4)";
   const Shape batch = batch_shape(indices, a.index_vector_dim);
   TRY(check_equal(rule, "rank of updates", updates.rank(),
@@ -273,12 +290,14 @@ Result<Shape> infer_scatter(const InferContext& ctx) {
   return one_or_tuple(std::move(results));
 }
 
-// The start in the input of the window at one index of the index array; false if it is out of bounds.
+// The start in the input of the window at one index of the index array; false if it is out of
+// bounds.
 bool window_start(const ScatterAttrs& a, const Literal& indices, DimSpan batch, DimSpan dims,
                   DimSpan sizes, absl::Span<int64_t> start) {
   std::fill(start.begin(), start.end(), 0);
   for (size_t k = 0; k < a.scatter_dims_to_operand_dims.size(); ++k) {
-    const int64_t at = index_position(indices.shape(), a.index_vector_dim, batch, static_cast<int64_t>(k));
+    const int64_t at =
+        index_position(indices.shape(), a.index_vector_dim, batch, static_cast<int64_t>(k));
     // As an unsigned value beyond 2^63 an index reads as negative, which is out of bounds as well.
     start[a.scatter_dims_to_operand_dims[k]] = indices.get_int(at);
   }
@@ -309,9 +328,11 @@ Result<Literal> eval_scatter(const EvalContext& ctx) {
   }
   const int64_t rank = static_cast<int64_t>(dims.size());
   const Dims window = window_operand_dims(a, rank), step = strides(dims);
-  const Dims batch_dims = axes_except(static_cast<int64_t>(update_dims.size()), a.update_window_dims);
+  const Dims batch_dims =
+      axes_except(static_cast<int64_t>(update_dims.size()), a.update_window_dims);
   Dims sizes(rank, 1), start(rank, 0), batch(batch_dims.size(), 0), index(update_dims.size(), 0);
-  for (size_t i = 0; i < window.size(); ++i) sizes[window[i]] = update_dims[a.update_window_dims[i]];
+  for (size_t i = 0; i < window.size(); ++i)
+    sizes[window[i]] = update_dims[a.update_window_dims[i]];
   ScalarFunction body(ctx, *ctx.instr.calls[0]);
   std::vector<Cell> args(2 * n);
   for (int64_t u = 0, m = first_update.elements(); u < m;
@@ -393,7 +414,8 @@ std::unique_ptr<Module> sample_scatter(std::mt19937_64& rng) {
   if (r.index_vector_dim < static_cast<int64_t>(batch.size()) &&
       static_cast<int64_t>(batch.size()) > r.batch_rank)
     batch.erase(batch.begin() + r.index_vector_dim);
-  for (int64_t d : axes_except(static_cast<int64_t>(r.operand.size()), joined(r.dropped, r.batching)))
+  for (int64_t d :
+       axes_except(static_cast<int64_t>(r.operand.size()), joined(r.dropped, r.batching)))
     window.push_back(r.sizes[d]);
   size_t next_batch = 0, next_window = 0;
   for (int64_t d = 0; d < static_cast<int64_t>(batch.size() + window.size()); ++d)
@@ -444,8 +466,9 @@ OpDef scatter_row() {
           .eval = eval_scatter,
           .nest = Nest::kScatter,
           .sample = sample_scatter,
-          .doc = "Combines update windows into an array at starts that another array holds; windows "
-                 "that are not wholly inside are dropped."};
+          .doc =
+              "Combines update windows into an array at starts that another array holds; windows "
+              "that are not wholly inside are dropped."};
 }
 
 }  // namespace braze

@@ -19,7 +19,8 @@ inline int64_t clamped_index(const Literal& l, int64_t at, int64_t limit) {
 }
 
 // The same as a scalar node of type `index_type`: `start` clamped to [0, limit] and cast.
-scalar::Scalar clamped_start(scalar::Graph& g, scalar::Scalar start, int64_t limit, Dtype index_type);
+scalar::Scalar clamped_start(scalar::Graph& g, scalar::Scalar start, int64_t limit,
+                             Dtype index_type);
 // a and b, where an absent condition means true.
 scalar::Scalar both(scalar::Graph& g, scalar::Scalar a, scalar::Scalar b);
 

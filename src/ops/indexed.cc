@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dynamic-slice and dynamic-update-slice; the family's table. Start indices are clamped so that the slice
-// stays inside its array.
+// dynamic-slice and dynamic-update-slice; the family's table. Start indices are clamped so that the
+// slice stays inside its array.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,8 @@
 
 namespace braze {
 
-scalar::Scalar clamped_start(scalar::Graph& g, scalar::Scalar start, int64_t limit, Dtype index_type) {
+scalar::Scalar clamped_start(scalar::Graph& g, scalar::Scalar start, int64_t limit,
+                             Dtype index_type) {
   const Dtype t = g.type(start);
   // Clamped before the cast only where the cast could change the value.
   const bool exact = bit_size(t) < bit_size(index_type) ||
@@ -29,10 +30,10 @@ scalar::Scalar both(scalar::Graph& g, scalar::Scalar a, scalar::Scalar b) {
 namespace {
 
 // Start indices: one integer scalar per dimension, all of one type.
-Status check_starts(std::string_view count_rule, std::string_view type_rule, const InferContext& ctx,
-                    size_t first, int64_t rank) {
-  TRY(check_equal(count_rule, "number of start indices", static_cast<int64_t>(ctx.operands.size() - first),
-                  rank));
+Status check_starts(std::string_view count_rule, std::string_view type_rule,
+                    const InferContext& ctx, size_t first, int64_t rank) {
+  TRY(check_equal(count_rule, "number of start indices",
+                  static_cast<int64_t>(ctx.operands.size() - first), rank));
   for (size_t k = first; k < ctx.operands.size(); ++k) {
     const Shape& s = ctx.operand(k);
     if (!s.is_scalar() || !is_int(s.dtype) || s.dtype != ctx.operand(first).dtype)
@@ -50,7 +51,8 @@ Result<Shape> infer_dynamic_slice(const InferContext& ctx) {
   const Dims& sizes = ctx.as<DynamicSliceAttrs>().sizes;
   TRY(check_equal("stablehlo.dynamic_slice (C2)", "number of slice sizes",
                   static_cast<int64_t>(sizes.size()), in.rank()));
-  TRY(check_starts("stablehlo.dynamic_slice (C2)", "stablehlo.dynamic_slice (C3)", ctx, 1, in.rank()));
+  TRY(check_starts("stablehlo.dynamic_slice (C2)", "stablehlo.dynamic_slice (C3)", ctx, 1,
+                   in.rank()));
   for (int64_t d = 0; d < in.rank(); ++d)
     if (sizes[d] < 0 || (in.dims[d] != kUnknownDim && sizes[d] > in.dims[d]))
       return law("stablehlo.dynamic_slice (C4)", "slice size ", sizes[d], " of dimension ", d,
@@ -98,19 +100,22 @@ scalar::Value index_dynamic_slice(const IndexContext& ctx) {
 
 Result<Shape> infer_dynamic_update_slice(const InferContext& ctx) {
   TRY(check_form<NoAttrs>(ctx, -1));
-  if (ctx.operands.size() < 2) return invalid("dynamic-update-slice: needs an operand and an update");
+  if (ctx.operands.size() < 2)
+    return invalid("dynamic-update-slice: needs an operand and an update");
   TRY(check_arrays(ctx, 0, 2));
   const Shape &in = ctx.operand(0), &update = ctx.operand(1);
   if (update.dtype != in.dtype)
-    return law("stablehlo.dynamic_update_slice (C2)", "operand and update must have one element type, got ",
-               name(in.dtype), " and ", name(update.dtype));
-  TRY(check_equal("stablehlo.dynamic_update_slice (C3)", "rank of update", update.rank(), in.rank()));
-  TRY(check_starts("stablehlo.dynamic_update_slice (C4)", "stablehlo.dynamic_update_slice (C5)", ctx, 2,
-                   in.rank()));
+    return law("stablehlo.dynamic_update_slice (C2)",
+               "operand and update must have one element type, got ", name(in.dtype), " and ",
+               name(update.dtype));
+  TRY(check_equal("stablehlo.dynamic_update_slice (C3)", "rank of update", update.rank(),
+                  in.rank()));
+  TRY(check_starts("stablehlo.dynamic_update_slice (C4)", "stablehlo.dynamic_update_slice (C5)",
+                   ctx, 2, in.rank()));
   for (int64_t d = 0; d < in.rank(); ++d)
     if (update.dims[d] != kUnknownDim && in.dims[d] != kUnknownDim && update.dims[d] > in.dims[d])
-      return law("stablehlo.dynamic_update_slice (C6)", "dimension ", d, " of update (", update.dims[d],
-                 ") exceeds operand's (", in.dims[d], ")");
+      return law("stablehlo.dynamic_update_slice (C6)", "dimension ", d, " of update (",
+                 update.dims[d], ") exceeds operand's (", in.dims[d], ")");
   return in;
 }
 
@@ -145,7 +150,8 @@ scalar::Value index_dynamic_update_slice(const IndexContext& ctx) {
     inside = g.logical_and(inside, g.lt(at.back(), end));
   }
   const scalar::Value fresh = ctx.operand(1, at, both(g, ctx.condition, inside));
-  const scalar::Value old = ctx.operand(0, ctx.index, both(g, ctx.condition, g.logical_not(inside)));
+  const scalar::Value old =
+      ctx.operand(0, ctx.index, both(g, ctx.condition, g.logical_not(inside)));
   scalar::Value out;
   out.re = g.select(inside, fresh.re, old.re);
   if (fresh.is_complex()) out.im = g.select(inside, fresh.im, old.im);
@@ -170,7 +176,8 @@ std::unique_ptr<Module> sample_dynamic_update_slice(std::mt19937_64& rng) {
   Dims sizes;
   for (int64_t d : dims) sizes.push_back(s.uniform(s.chance(0.1) ? 0 : 1, d));
   const Dtype t = s.dtype();
-  std::vector<Instr*> operands{s.parameter(Shape::array(t, dims)), s.parameter(Shape::array(t, sizes))};
+  std::vector<Instr*> operands{s.parameter(Shape::array(t, dims)),
+                               s.parameter(Shape::array(t, sizes))};
   const Shape start = Shape::scalar(s.index_dtype());
   for (size_t d = 0; d < dims.size(); ++d) operands.push_back(s.parameter(start));
   s.root(Op::kDynamicUpdateSlice, absl::MakeConstSpan(operands));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ragged-dot: a dot whose lhs has one dimension cut into consecutive groups of given sizes.
 //
-// With b batching, m lhs free, k contracting, n rhs free dimensions and g groups, the ragged dimension is
-//   m: lhs [b,m,k], rhs [g,b,k,n] → [b,m,n]: each row meets its group's rhs; rows of no group give 0
-//   k: lhs [b,m,k], rhs [b,k,n] → [g,b,m,n]: the sum over k is taken group by group
-//   b: lhs [b,m,k], rhs [b,k,n] → [b,m,n]: a plain dot
-// Group sizes have shape [prefix…, g], where the prefix is all lhs batching dimensions followed by the
-// m (or k) dimensions before the ragged one; sizes of shape [g] serve every prefix index.
+// With b batching, m lhs free, k contracting, n rhs free dimensions and g groups, the ragged
+// dimension is
+//   m: lhs [b,m,k], rhs [g,b,k,n] → [b,m,n]: each row meets its group's rhs; rows of no group give
+//   0 k: lhs [b,m,k], rhs [b,k,n] → [g,b,m,n]: the sum over k is taken group by group b: lhs
+//   [b,m,k], rhs [b,k,n] → [b,m,n]: a plain dot
+// Group sizes have shape [prefix…, g], where the prefix is all lhs batching dimensions followed by
+// the m (or k) dimensions before the ragged one; sizes of shape [g] serve every prefix index.
 #include <algorithm>
 
 #include "ops/contraction_rules.h"
@@ -44,7 +45,8 @@ Dims rhs_columns(const RaggedDotAttrs& a, const Shape& rhs) {
                      joined(joined(a.dot.rhs_batch, a.dot.rhs_contracting), a.rhs_group));
 }
 
-Status check_groups(const RaggedDotAttrs& a, const Shape& lhs, const Shape& rhs, const Shape& sizes) {
+Status check_groups(const RaggedDotAttrs& a, const Shape& lhs, const Shape& rhs,
+                    const Shape& sizes) {
   constexpr std::string_view rule = "chlo.ragged_dot";
   if (a.lhs_ragged.size() != 1)
     return law(rule, "lhs must have exactly one ragged dimension, has ", a.lhs_ragged.size());
@@ -126,8 +128,8 @@ class Groups {
 
 // Walks all (lhs element, rhs element) pairs that meet and adds each product to its output.
 template <typename T>
-void sum_products(const RaggedDotAttrs& a, const Literal& lhs, const Literal& rhs, const Literal& sizes,
-                  Literal& out) {
+void sum_products(const RaggedDotAttrs& a, const Literal& lhs, const Literal& rhs,
+                  const Literal& sizes, Literal& out) {
   const Shape &ls = lhs.shape(), &rs = rhs.shape();
   if (lhs.elements() == 0 || out.elements() == 0) return;
   const Groups groups(a, ls, sizes);
@@ -162,7 +164,8 @@ void sum_products(const RaggedDotAttrs& a, const Literal& lhs, const Literal& rh
       else base += g * rhs_step[a.rhs_group[0]];
     }
     T* sum = sums.data() + row * n;
-    for (int64_t j = 0; j < n; ++j) sum[j] = wide_add<T>(sum[j], wide_mul<T>(value, r[base + column[j]]));
+    for (int64_t j = 0; j < n; ++j)
+      sum[j] = wide_add<T>(sum[j], wide_mul<T>(value, r[base + column[j]]));
   } while (next_index(absl::MakeSpan(index), ls.dims));
   for (size_t i = 0; i < sums.size(); ++i) store_wide<T>(out, static_cast<int64_t>(i), sums[i]);
 }
@@ -185,14 +188,15 @@ Dims shifted(const Dims& dims) {
 
 // pred over `full`: whether the index along `ragged` lies in the group that the index along `group`
 // names; `prefix` are the dimensions of `full` that play the part of the prefix of group sizes.
-Instr* in_group(Builder& b, Instr* sizes, DimSpan full, int64_t group, DimSpan prefix, int64_t ragged) {
+Instr* in_group(Builder& b, Instr* sizes, DimSpan full, int64_t group, DimSpan prefix,
+                int64_t ragged) {
   const int64_t g = sizes->shape.dims.back(), rank = sizes->shape.rank();
   Instr* wide = b.convert(Dtype::kS64, sizes);
   wide = b.op(Op::kMaximum, {wide, b.splat(wide->shape, 0)});
   // ends[…, g] = sum of sizes[…, h] for h ≤ g, as a product with a triangle of ones.
   const Shape square = Shape::array(Dtype::kS64, {g, g});
-  Instr* triangle =
-      b.convert(Dtype::kS64, b.compare(CompareDirection::kLe, b.iota(square, 0), b.iota(square, 1)));
+  Instr* triangle = b.convert(
+      Dtype::kS64, b.compare(CompareDirection::kLe, b.iota(square, 0), b.iota(square, 1)));
   DotAttrs sum;
   sum.lhs_contracting = {rank - 1};
   sum.rhs_contracting = {0};
@@ -207,8 +211,8 @@ Instr* in_group(Builder& b, Instr* sizes, DimSpan full, int64_t group, DimSpan p
       b.compare(CompareDirection::kLt, position, b.broadcast(ends, full, where)));
 }
 
-// All groups' products, of which each row keeps its own: nothing of another group, be it infinite or
-// NaN, reaches a row.
+// All groups' products, of which each row keeps its own: nothing of another group, be it infinite
+// or NaN, reaches a row.
 Instr* expand_free(Builder& b, const RaggedDotAttrs& a, const Instr& i) {
   Instr *lhs = i.operand(0), *rhs = i.operand(1), *sizes = i.operand(2);
   const Dims free = lhs_free_dims(a.dot, lhs->shape), columns = rhs_free_dims(a.dot, rhs->shape);
@@ -309,16 +313,18 @@ std::unique_ptr<Module> sample_ragged_dot(std::mt19937_64& rng) {
 }  // namespace
 
 OpDef ragged_dot_row() {
-  return {.op = Op::kRaggedDot,
-          .arity = 3,
-          .attrs = attrs_index<RaggedDotAttrs>(),
-          .infer = infer_ragged_dot,
-          .eval = eval_ragged_dot,
-          .expand = expand_ragged_dot,
-          .cost = 2,
-          .sample = sample_ragged_dot,
-          .doc = "A dot over groups: one dimension of lhs is cut into consecutive groups, each of which "
-                 "meets its own rhs or gives its own result."};
+  return {
+      .op = Op::kRaggedDot,
+      .arity = 3,
+      .attrs = attrs_index<RaggedDotAttrs>(),
+      .infer = infer_ragged_dot,
+      .eval = eval_ragged_dot,
+      .expand = expand_ragged_dot,
+      .cost = 2,
+      .sample = sample_ragged_dot,
+      .doc =
+          "A dot over groups: one dimension of lhs is cut into consecutive groups, each of which "
+          "meets its own rhs or gives its own result."};
 }
 
 }  // namespace braze

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce: folds the elements along some dimensions with a combiner; several arrays at once if variadic.
+// reduce: folds the elements along some dimensions with a combiner; several arrays at once if
+// variadic.
 //
-// Order: the reference starts from init and folds elements in row-major order. Where the combiner is one
-// plain op (see plain_combiner) it accumulates in a wider type and rounds once.
+// Order: the reference starts from init and folds elements in row-major order. Where the combiner
+// is one plain op (see plain_combiner) it accumulates in a wider type and rounds once.
 #include <algorithm>
 
 #include "ops/dim_rules.h"
@@ -25,8 +26,8 @@ Result<Shape> infer_reduce(const InferContext& ctx) {
   for (size_t k = 0; k < n; ++k) {
     const Shape &in = ctx.operand(k), &init = ctx.operand(n + k);
     if (!dims_agree(first, in))
-      return law("stablehlo.reduce (C1)", "inputs must have one shape, got ", to_string(first, false),
-                 " and ", to_string(in, false));
+      return law("stablehlo.reduce (C1)", "inputs must have one shape, got ",
+                 to_string(first, false), " and ", to_string(in, false));
     // An init value may be of the wider type of the combiner (XLA), not only the input's.
     if (!init.is_scalar() || (init.dtype != in.dtype && !promotable(in, init)))
       return law("stablehlo.reduce (C2)", "init value ", k, " must be ", name(in.dtype), "[], got ",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce-window and select-and-scatter. Window elements on padding or between dilated inputs take no
-// part, as in XLA: where init is the combiner's neutral element that is what StableHLO's padding says.
+// reduce-window and select-and-scatter. Window elements on padding or between dilated inputs take
+// no part, as in XLA: where init is the combiner's neutral element that is what StableHLO's padding
+// says.
 #include "ops/reduce_window.h"
 
 #include "ops/dim_rules.h"
@@ -17,7 +18,8 @@ Result<Shape> infer_reduce_window(const InferContext& ctx) {
   const size_t n = ctx.operands.size() / 2;
   if (n == 0 || ctx.operands.size() % 2)
     return law("stablehlo.reduce_window (C1)",
-               "takes as many inputs as init values, at least one; got ", ctx.operands.size(), " operands");
+               "takes as many inputs as init values, at least one; got ", ctx.operands.size(),
+               " operands");
   TRY(check_arrays(ctx, 0, 2 * n));
   const Shape& first = ctx.operand(0);
   for (size_t k = 0; k < n; ++k) {
@@ -32,8 +34,8 @@ Result<Shape> infer_reduce_window(const InferContext& ctx) {
   const Window& window = ctx.as<WindowAttrs>().window;
   TRY(check_equal("stablehlo.reduce_window (C4)", "rank of the window",
                   static_cast<int64_t>(window.size()), first.rank()));
-  ASSIGN(std::vector<Shape> results,
-         check_combiner("stablehlo.reduce_window (C13)", *ctx.calls[0], ctx.operands.subspan(0, n)));
+  ASSIGN(std::vector<Shape> results, check_combiner("stablehlo.reduce_window (C13)", *ctx.calls[0],
+                                                    ctx.operands.subspan(0, n)));
   for (int64_t d = 0; d < first.rank(); ++d) {
     const WindowDim& w = window[d];
     if (w.size <= 0)
@@ -54,12 +56,13 @@ using AllTaps = std::vector<std::vector<Taps>>;
 AllTaps taps_of(DimSpan in, DimSpan out, const Window& window) {
   AllTaps all(in.size());
   for (size_t d = 0; d < in.size(); ++d)
-    for (int64_t o = 0; o < out[d]; ++o) all[d].push_back(taps_at(o, in[d], window[d], window[d].size));
+    for (int64_t o = 0; o < out[d]; ++o)
+      all[d].push_back(taps_at(o, in[d], window[d], window[d].size));
   return all;
 }
 
-// Calls f(offset) for the offset in the input of each element of the window at `index`, row-major; stops
-// when f returns false.
+// Calls f(offset) for the offset in the input of each element of the window at `index`, row-major;
+// stops when f returns false.
 template <typename F>
 void for_each_tap(const AllTaps& taps, DimSpan index, DimSpan steps, F&& f) {
   const size_t rank = index.size();
@@ -115,7 +118,8 @@ Result<Literal> eval_reduce_window(const EvalContext& ctx) {
       with_combiner<T>(*op, [&](auto combine) {
         for (; o < count; ++o, next_index(absl::MakeSpan(index), out_dims)) {
           T acc = init;
-          for_each_tap(taps, index, step, [&](int64_t at) { return acc = combine(acc, data[at]), true; });
+          for_each_tap(taps, index, step,
+                       [&](int64_t at) { return acc = combine(acc, data[at]), true; });
           store_wide<T>(outs[0], o, acc);
         }
       });
@@ -143,11 +147,12 @@ Result<Shape> infer_select_and_scatter(const InferContext& ctx) {
   TRY(check_arrays(ctx, 0, 3));
   const Shape &in = ctx.operand(0), &source = ctx.operand(1), &init = ctx.operand(2);
   if (source.dtype != in.dtype)
-    return law("stablehlo.select_and_scatter (C1)", "operand and source must have one element type, got ",
-               name(in.dtype), " and ", name(source.dtype));
+    return law("stablehlo.select_and_scatter (C1)",
+               "operand and source must have one element type, got ", name(in.dtype), " and ",
+               name(source.dtype));
   if (!init.is_scalar() || init.dtype != in.dtype)
-    return law("stablehlo.select_and_scatter (C3)", "init value must be ", name(in.dtype), "[], got ",
-               to_string(init, false));
+    return law("stablehlo.select_and_scatter (C3)", "init value must be ", name(in.dtype),
+               "[], got ", to_string(init, false));
   const Window& window = ctx.as<WindowAttrs>().window;
   TRY(check_equal("stablehlo.select_and_scatter (C4)", "rank of the window",
                   static_cast<int64_t>(window.size()), in.rank()));
@@ -155,7 +160,8 @@ Result<Shape> infer_select_and_scatter(const InferContext& ctx) {
   for (int64_t d = 0; d < in.rank(); ++d) {
     const WindowDim& w = window[d];
     if (w.size <= 0)
-      return law("stablehlo.select_and_scatter (C5)", "window sizes must be positive, got ", w.size);
+      return law("stablehlo.select_and_scatter (C5)", "window sizes must be positive, got ",
+                 w.size);
     if (w.base_dilation != 1 || w.window_dilation != 1)
       return law("stablehlo.select_and_scatter (C4)", "windows can't be dilated");
     ASSIGN(const int64_t out,
@@ -186,7 +192,8 @@ Result<Literal> eval_select_and_scatter(const EvalContext& ctx) {
   const AllTaps taps = taps_of(dims, source_dims, ctx.as<WindowAttrs>().window);
   ScalarFunction select(ctx, *ctx.instr.calls[0]), scatter(ctx, *ctx.instr.calls[1]);
   Dims index(source_dims.size(), 0);
-  for (int64_t o = 0, n = source.elements(); o < n; ++o, next_index(absl::MakeSpan(index), source_dims)) {
+  for (int64_t o = 0, n = source.elements(); o < n;
+       ++o, next_index(absl::MakeSpan(index), source_dims)) {
     int64_t chosen = -1;
     Cell args[2], result;
     Status status;
@@ -289,8 +296,9 @@ OpDef select_and_scatter_row() {
           .eval = eval_select_and_scatter,
           .nest = Nest::kSelectAndScatter,
           .sample = sample_select_and_scatter,
-          .doc = "Adds each element of source to the element of operand that its window selects: the "
-                 "gradient of max pooling."};
+          .doc =
+              "Adds each element of source to the element of operand that its window selects: the "
+              "gradient of max pooling."};
 }
 
 }  // namespace braze

@@ -16,7 +16,9 @@ Computation* add_entry(Module& m) {
 }  // namespace
 
 Sampler::Sampler(std::mt19937_64& rng, std::string_view name)
-    : rng_(rng), module_(std::make_unique<Module>(std::string(name))), builder_(add_entry(*module_)) {}
+    : rng_(rng),
+      module_(std::make_unique<Module>(std::string(name))),
+      builder_(add_entry(*module_)) {}
 
 int64_t Sampler::uniform(int64_t lo, int64_t hi) {
   // Not std::uniform_int_distribution: instances are the same with every standard library.
@@ -69,7 +71,8 @@ Computation* Sampler::combiner(Dtype t) {
   if (is_pred(t)) op = pick({Op::kAnd, Op::kOr, Op::kXor});
   else if (is_complex(t)) op = pick({Op::kAdd, Op::kMultiply});
   else if (is_float(t)) op = pick({Op::kAdd, Op::kMultiply, Op::kMaximum, Op::kMinimum});
-  else op = pick({Op::kAdd, Op::kMultiply, Op::kMaximum, Op::kMinimum, Op::kAnd, Op::kOr, Op::kXor});
+  else
+    op = pick({Op::kAdd, Op::kMultiply, Op::kMaximum, Op::kMinimum, Op::kAnd, Op::kOr, Op::kXor});
   return builder_.combiner(op, t);
 }
 
@@ -95,8 +98,8 @@ Instr* Sampler::root(Op op, absl::Span<Instr* const> operands, Attrs attrs,
 
 Instr* Sampler::root_shaped(Op op, const Shape& shape, std::initializer_list<Instr*> operands,
                             Attrs attrs) {
-  Instr* i = builder_.op_shaped(op, shape, absl::Span<Instr* const>(operands.begin(), operands.size()),
-                                std::move(attrs));
+  Instr* i = builder_.op_shaped(
+      op, shape, absl::Span<Instr* const>(operands.begin(), operands.size()), std::move(attrs));
   builder_.computation()->set_root(i);
   return i;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampler: what the rows' `sample` functions build their random instances with. An instance is a module
-// whose entry has only parameters and, as its root, the one instruction under test.
+// Sampler: what the rows' `sample` functions build their random instances with. An instance is a
+// module whose entry has only parameters and, as its root, the one instruction under test.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,8 @@ class Sampler {
   Module* module() { return module_.get(); }
   Builder& builder() { return builder_; }
   Instr* parameter(const Shape& shape);  // the next one
-  // A computation of its own with a parameter per shape; the caller adds the rest and sets the root.
+  // A computation of its own with a parameter per shape; the caller adds the rest and sets the
+  // root.
   Computation* computation(std::string_view name, absl::Span<const Shape> params);
   // A random associative combiner for elements of t.
   Computation* combiner(Dtype t);

@@ -127,12 +127,14 @@ Status ScalarFunction::run_whole(absl::Span<const Cell> args, absl::Span<Cell> r
   const bool many = out.shape().is_tuple();
   if ((many ? out.parts().size() : 1) != results.size())
     return internal("'", body_.name(), "' returned another number of values");
-  for (size_t k = 0; k < results.size(); ++k) results[k] = load_cell(many ? out.parts()[k] : out, 0);
+  for (size_t k = 0; k < results.size(); ++k)
+    results[k] = load_cell(many ? out.parts()[k] : out, 0);
   return absl::OkStatus();
 }
 
 Status ScalarFunction::call(absl::Span<const Cell> args, absl::Span<Cell> results) {
-  if (args.size() != body_.params().size()) return internal("'", body_.name(), "': wrong arguments");
+  if (args.size() != body_.params().size())
+    return internal("'", body_.name(), "': wrong arguments");
   if (!direct_) return run_whole(args, results);
   if (results.size() != results_.size()) return internal("'", body_.name(), "': wrong results");
   std::copy(args.begin(), args.end(), cells_.begin());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of a called computation on single elements: combiners, comparators, map bodies.
 //
-// The computation is decoded once into a list of steps over cells. Plain arithmetic runs directly on the
-// cells; all other ops call their row's eval on scalar literals. A computation that is not straight-line
-// code over scalars is run by the evaluator instead. Floats are rounded to their type after each op.
+// The computation is decoded once into a list of steps over cells. Plain arithmetic runs directly
+// on the cells; all other ops call their row's eval on scalar literals. A computation that is not
+// straight-line code over scalars is run by the evaluator instead. Floats are rounded to their type
+// after each op.
 #pragma once
 
 #include <optional>
@@ -15,8 +16,8 @@
 
 namespace braze {
 
-// One array element: floats in f, complex numbers in f and im, integers and pred in i as Literal holds
-// them (u64 as its bits).
+// One array element: floats in f, complex numbers in f and im, integers and pred in i as Literal
+// holds them (u64 as its bits).
 struct Cell {
   double f = 0, im = 0;
   int64_t i = 0;
@@ -32,8 +33,8 @@ class ScalarFunction {
   // `direct` false: always run by the evaluator (for tests).
   ScalarFunction(const EvalContext& ctx, const Computation& body, bool direct = true);
 
-  // Parameters' values → the root's value, or those of the root tuple's elements. `results` may overlap
-  // `args`.
+  // Parameters' values → the root's value, or those of the root tuple's elements. `results` may
+  // overlap `args`.
   Status call(absl::Span<const Cell> args, absl::Span<Cell> results);
   bool is_direct() const { return direct_; }
 
@@ -62,8 +63,8 @@ class ScalarFunction {
   std::vector<std::pair<const Instr*, std::vector<int32_t>>> places_;  // cells of each instruction
 };
 
-// The op if `body` is just "a op b" of its two parameters in one type, op one of add, multiply, minimum,
-// maximum, and, or, xor; then a whole reduction may be computed in a wider type.
+// The op if `body` is just "a op b" of its two parameters in one type, op one of add, multiply,
+// minimum, maximum, and, or, xor; then a whole reduction may be computed in a wider type.
 std::optional<Op> plain_combiner(const Computation& body);
 
 }  // namespace braze

@@ -30,7 +30,8 @@ double rounded(Dtype t, double v) {
 using Step = ScalarFunction::Step;
 using Direct = ScalarFunction::Direct;
 
-// Floats: computed in double, which for these ops and all narrower types rounds as one rounding does.
+// Floats: computed in double, which for these ops and all narrower types rounds as one rounding
+// does.
 template <typename F>
 void float_op(const Step& s, Cell* c) {
   c[s.out].f = rounded(s.type, F()(c[s.a].f, c[s.b].f));
@@ -140,7 +141,8 @@ Direct compare_step(const Instr& i, Dtype from) {
   Kind k = Kind::kInt;
   if (is_float(from)) k = a->type == CompareType::kTotalOrder ? Kind::kTotal : Kind::kFloat;
   else if (is_unsigned_int(from) || is_pred(from)) k = Kind::kUnsigned;
-  // The total order of narrow types with unsigned zeros or NaN at the sign bit is their row's matter.
+  // The total order of narrow types with unsigned zeros or NaN at the sign bit is their row's
+  // matter.
   if (k == Kind::kTotal && bit_size(from) < 16) return nullptr;
   switch (a->direction) {
     case CompareDirection::kEq: return compare_of<CompareDirection::kEq>(k);

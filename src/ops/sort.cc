@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // sort of several arrays together by a comparator computation, and topk.
 //
-// The reference sort is a merge sort: stable always, and safe with comparators that are no order at all.
+// The reference sort is a merge sort: stable always, and safe with comparators that are no order at
+// all.
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -27,7 +28,8 @@ Result<Shape> infer_sort(const InferContext& ctx) {
     pairs.insert(pairs.end(), {s, s});
     results.push_back(*s);
   }
-  TRY(check_range("stablehlo.sort (C4)", "dimension", {ctx.as<SortAttrs>().dimension}, first.rank()));
+  TRY(check_range("stablehlo.sort (C4)", "dimension", {ctx.as<SortAttrs>().dimension},
+                  first.rank()));
   TRY(check_predicate("stablehlo.sort (C5)", *ctx.calls[0], pairs));
   return one_or_tuple(std::move(results));
 }
@@ -190,8 +192,9 @@ absl::Span<const OpDef> sort_rows() {
        .step = Step::kLibrary,
        .cost = 20,
        .sample = sample_sort,
-       .doc = "Sorts arrays together along a dimension; the comparator is \"less than\" and gets the "
-              "operands' elements in pairs."},
+       .doc =
+           "Sorts arrays together along a dimension; the comparator is \"less than\" and gets the "
+           "operands' elements in pairs."},
       {.op = Op::kTopK,
        .arity = 1,
        .attrs = attrs_index<TopKAttrs>(),
@@ -200,8 +203,9 @@ absl::Span<const OpDef> sort_rows() {
        .step = Step::kLibrary,
        .cost = 20,
        .sample = sample_topk,
-       .doc = "The k largest (or smallest) elements of each row in order, and their positions; equal "
-              "elements by position, floats by their total order."},
+       .doc =
+           "The k largest (or smallest) elements of each row in order, and their positions; equal "
+           "elements by position, floats by their total order."},
   };
   return rows;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays in the types that reference sums are carried out in: f32 and narrower floats in double, f64 in
-// long double, complex likewise, signed integers in int64, unsigned in uint64, pred in bytes 0/1.
-// Results are rounded or wrapped once, when stored.
+// Arrays in the types that reference sums are carried out in: f32 and narrower floats in double,
+// f64 in long double, complex likewise, signed integers in int64, unsigned in uint64, pred in bytes
+// 0/1. Results are rounded or wrapped once, when stored.
 #pragma once
 
 #include <cmath>

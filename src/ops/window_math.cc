@@ -30,7 +30,8 @@ int64_t inverse(int64_t a, int64_t m) {
 
 }  // namespace
 
-Result<int64_t> window_positions(std::string_view rule, int64_t in, const WindowDim& w, int64_t size) {
+Result<int64_t> window_positions(std::string_view rule, int64_t in, const WindowDim& w,
+                                 int64_t size) {
   if (w.stride <= 0 || w.base_dilation <= 0 || w.window_dilation <= 0)
     return invalid(rule, ": window strides and dilations must be positive, got stride ", w.stride,
                    ", base dilation ", w.base_dilation, ", window dilation ", w.window_dilation);

@@ -77,7 +77,8 @@ TEST(Evaluator, NestedCallsAreBounded) {
     const Shape s = Shape::scalar(Dtype::kS64);
     Computation* inner = p.function({s}, [](Builder& b, auto& a) { return b.add(a[0], a[0]); });
     for (int i = 0; i < depth; ++i)
-      inner = p.function({s}, [&](Builder& b, auto& a) { return b.op(Op::kCall, {a[0]}, NoAttrs{}, {inner}); });
+      inner = p.function(
+          {s}, [&](Builder& b, auto& a) { return b.op(Op::kCall, {a[0]}, NoAttrs{}, {inner}); });
     auto v = p.run(p.b.op(Op::kCall, {p.ints({}, {21})}, NoAttrs{}, {inner}));
     if (depth == 200) {
       EXPECT_EQ(int_values(v), Ints({42}));
@@ -91,7 +92,8 @@ TEST(Evaluator, NestedCallsAreBounded) {
 TEST(Evaluator, StepsAreBounded) {
   Program p;
   const Shape s = Shape::scalar(Dtype::kS64);
-  Computation* always = p.function({s}, [](Builder& b, auto&) { return b.scalar(Dtype::kPred, 1); });
+  Computation* always =
+      p.function({s}, [](Builder& b, auto&) { return b.scalar(Dtype::kPred, 1); });
   Computation* next = p.function({s}, [](Builder& b, auto& a) { return b.add(a[0], a[0]); });
   p.module.entry()->set_root(p.b.op(Op::kWhile, {p.ints({}, {1})}, NoAttrs{}, {always, next}));
   ASSERT_TRUE(p.b.status().ok()) << p.b.status();
@@ -107,7 +109,8 @@ TEST(Evaluator, ArgumentsAreChecked) {
   p.module.entry()->set_root(p.b.add(x, x));
   EXPECT_EQ(evaluate(p.module, {}).status().message(), "'main' takes 1 arguments, got 0");
   const Literal wrong(Shape::array(Dtype::kF32, {3}));
-  EXPECT_EQ(evaluate(p.module, {wrong}).status().message(), "argument 0 must be f32[2], got f32[3]");
+  EXPECT_EQ(evaluate(p.module, {wrong}).status().message(),
+            "argument 0 must be f32[2], got f32[3]");
   EXPECT_EQ(float_values(evaluate(p.module, {Literal::of(Dtype::kF32, {2}, {1.0, 2.0})})),
             std::vector<double>({2, 4}));
 }
@@ -135,14 +138,16 @@ TEST(Evaluator, OneInstruction) {
   Program p;
   Instr* x = p.b.parameter(0, Shape::scalar(Dtype::kS32));
   Instr* sum = p.b.add(x, x);
-  EXPECT_EQ(int_values(evaluate(*sum, {Literal::scalar_int(Dtype::kS32, 3), Literal::scalar_int(Dtype::kS32, 4)})),
+  EXPECT_EQ(int_values(evaluate(
+                *sum, {Literal::scalar_int(Dtype::kS32, 3), Literal::scalar_int(Dtype::kS32, 4)})),
             Ints({7}));
   EXPECT_FALSE(evaluate(*sum, {Literal::scalar_int(Dtype::kS32, 3)}).ok());
 }
 
 TEST(Evaluator, ErrorsNameTheInstruction) {
   Program p;
-  Instr* feed = p.module.entry()->add(Op::kInfeed, Shape::tuple_of({Shape::scalar(Dtype::kF32), Shape::token()}),
+  Instr* feed = p.module.entry()->add(Op::kInfeed,
+                                      Shape::tuple_of({Shape::scalar(Dtype::kF32), Shape::token()}),
                                       {}, ChannelAttrs{}, {}, "feed");
   p.module.entry()->set_root(feed);
   auto v = evaluate(p.module, {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known answers of reductions, contractions, indexing, sort and control, hand-computed or figures of the
-// StableHLO conformance programs.
+// Known answers of reductions, contractions, indexing, sort and control, hand-computed or figures
+// of the StableHLO conformance programs.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -44,7 +44,9 @@ TEST(Reduce, RoundsSumsOnce) {
             Floats({0x1p24 + 4}));
   // A combiner that is not plain works in its declared type.
   const Shape f = Shape::scalar(Dtype::kF32);
-  Computation* body = p.function({f, f}, [](Builder& b, auto& a) { return b.add(b.add(a[0], a[1]), b.scalar(Dtype::kF32, 0)); });
+  Computation* body = p.function({f, f}, [](Builder& b, auto& a) {
+    return b.add(b.add(a[0], a[1]), b.scalar(Dtype::kF32, 0));
+  });
   Instr* slow = p.b.op(Op::kReduce, {x, p.floats({}, {0})}, DimsAttrs{{0}}, {body});
   EXPECT_EQ(float_values(p.run(slow)), Floats({0x1p24}));
 }
@@ -62,7 +64,8 @@ TEST(Reduce, MaximumTakesNanAndSignOfZero) {
 
 TEST(Reduce, ComplexMaximumOrdersByRealThenImaginaryPart) {
   Program p;
-  Instr* x = p.b.constant(Literal::of<std::complex<double>>(Dtype::kC64, {3}, {{1, 2}, {1, 5}, {0, 9}}));
+  Instr* x =
+      p.b.constant(Literal::of<std::complex<double>>(Dtype::kC64, {3}, {{1, 2}, {1, 5}, {0, 9}}));
   Instr* init = p.b.constant(Literal::of<std::complex<double>>(Dtype::kC64, {}, {{-9, 0}}));
   auto v = p.run(p.b.reduce(Op::kMaximum, x, init, {0}));
   ASSERT_TRUE(v.ok()) << v.status();
@@ -105,16 +108,18 @@ TEST(ReduceWindow, NegativePaddingCrops) {
   Program p;
   WindowAttrs a{window({{.size = 2, .pad_low = -1, .pad_high = -1}})};
   Computation* add = p.b.combiner(Op::kAdd, Dtype::kS64);
-  EXPECT_EQ(int_values(p.run(p.b.op(Op::kReduceWindow, {p.counting({5}), p.ints({}, {0})}, a, {add}))),
-            Ints({2 + 3, 3 + 4}));
+  EXPECT_EQ(
+      int_values(p.run(p.b.op(Op::kReduceWindow, {p.counting({5}), p.ints({}, {0})}, a, {add}))),
+      Ints({2 + 3, 3 + 4}));
 }
 
 TEST(ReduceWindow, WiderThanTheArrayIsEmpty) {
   Program p;
   WindowAttrs a{window({{.size = 4}})};
   Computation* add = p.b.combiner(Op::kAdd, Dtype::kS64);
-  EXPECT_EQ(int_values(p.run(p.b.op(Op::kReduceWindow, {p.counting({3}), p.ints({}, {0})}, a, {add}))),
-            Ints({}));
+  EXPECT_EQ(
+      int_values(p.run(p.b.op(Op::kReduceWindow, {p.counting({3}), p.ints({}, {0})}, a, {add}))),
+      Ints({}));
 }
 
 TEST(SelectAndScatter, MaxPoolGradient) {
@@ -140,7 +145,8 @@ TEST(Dot, BatchAndOuterProduct) {
   Instr* identity = p.ints({2, 2, 2}, {1, 0, 0, 1, 1, 0, 0, 1});
   EXPECT_EQ(int_values(p.run(p.b.op(Op::kDot, {p.counting({2, 2, 2}), identity}, batch))),
             Ints({1, 2, 3, 4, 5, 6, 7, 8}));
-  Instr* outer = p.b.op(Op::kDot, {p.ints({2, 2}, {1, 2, 3, 4}), p.ints({2, 2}, {1, 0, 0, 1})}, DotAttrs{});
+  Instr* outer =
+      p.b.op(Op::kDot, {p.ints({2, 2}, {1, 2, 3, 4}), p.ints({2, 2}, {1, 0, 0, 1})}, DotAttrs{});
   EXPECT_EQ(int_values(p.run(outer)), Ints({1, 0, 0, 1, 2, 0, 0, 2, 3, 0, 0, 3, 4, 0, 0, 4}));
 }
 
@@ -148,13 +154,16 @@ TEST(Dot, ResultTypes) {
   Program p;
   DotAttrs a;
   a.lhs_contracting = a.rhs_contracting = {0};
-  auto dot = [&](Instr* x, Instr* y, Dtype t) { return p.b.op_shaped(Op::kDot, Shape::scalar(t), {x, y}, a); };
+  auto dot = [&](Instr* x, Instr* y, Dtype t) {
+    return p.b.op_shaped(Op::kDot, Shape::scalar(t), {x, y}, a);
+  };
   Instr* s8 = p.ints({3}, {-128, 100, 100}, Dtype::kS8);
   Instr* u8 = p.ints({3}, {255, 255, 2}, Dtype::kU8);
   EXPECT_EQ(int_values(p.run(dot(s8, u8, Dtype::kS32))), Ints({-128 * 255 + 100 * 255 + 200}));
   EXPECT_EQ(int_values(p.run(dot(s8, s8, Dtype::kS8))), Ints({static_cast<int8_t>(16384 + 20000)}));
   Instr* e = p.floats({8}, {0, 1, 2, 3, 4, 5, 6, 7}, Dtype::kF8E4M3);
-  EXPECT_EQ(float_values(p.run(dot(e, e, Dtype::kF8E4M3))), Floats({144}));  // 140 is between 136 and 144
+  EXPECT_EQ(float_values(p.run(dot(e, e, Dtype::kF8E4M3))),
+            Floats({144}));  // 140 is between 136 and 144
   Instr* h = p.floats({2}, {256, 1}, Dtype::kBF16);
   EXPECT_EQ(float_values(p.run(dot(h, h, Dtype::kF32))), Floats({65537}));
   EXPECT_EQ(float_values(p.run(dot(h, h, Dtype::kBF16))), Floats({65536}));
@@ -202,7 +211,8 @@ ConvAttrs conv_2d(std::initializer_list<int64_t> in, std::initializer_list<int64
   return a;
 }
 
-constexpr std::initializer_list<int64_t> kGrid = {1, 2, 5, 6, 3, 4, 7, 8, 10, 11, 14, 15, 12, 13, 16, 17};
+constexpr std::initializer_list<int64_t> kGrid = {1,  2,  5,  6,  3,  4,  7,  8,
+                                                  10, 11, 14, 15, 12, 13, 16, 17};
 
 TEST(Convolution, PaddingAndBaseDilation) {
   Program p;
@@ -215,7 +225,9 @@ TEST(Convolution, PaddingAndBaseDilation) {
 
 TEST(Convolution, Groups) {
   Program p;
-  auto spatial = [](int64_t size) { return WindowDim{.size = size, .stride = 4, .base_dilation = 2}; };
+  auto spatial = [](int64_t size) {
+    return WindowDim{.size = size, .stride = 4, .base_dilation = 2};
+  };
   Instr* ones = p.b.splat(Shape::array(Dtype::kS64, {1, 2, 1, 4}), 1);
   ConvAttrs batch = conv_2d({1, 3, 0, 2}, {2, 3, 0, 1}, {0, 3, 1, 2}, {spatial(1), spatial(2)});
   batch.batch_groups = 4;
@@ -223,8 +235,9 @@ TEST(Convolution, Groups) {
             Ints({1, 3, 10, 12, 5, 7, 14, 16}));
   ConvAttrs feature = conv_2d({0, 2, 1, 3}, {1, 3, 0, 2}, {0, 3, 1, 2}, {spatial(1), spatial(1)});
   feature.feature_groups = 2;
-  EXPECT_EQ(int_values(p.run(p.b.op(Op::kConvolution, {p.ints({1, 4, 4, 1}, kGrid), ones}, feature))),
-            Ints({3, 3, 11, 11, 21, 21, 29, 29}));
+  EXPECT_EQ(
+      int_values(p.run(p.b.op(Op::kConvolution, {p.ints({1, 4, 4, 1}, kGrid), ones}, feature))),
+      Ints({3, 3, 11, 11, 21, 21, 29, 29}));
 }
 
 TEST(Convolution, ReversalAndNegativePadding) {
@@ -233,7 +246,8 @@ TEST(Convolution, ReversalAndNegativePadding) {
   a.dims = {0, 1, 0, 1, 0, 1, {2}, {2}, {2}};
   a.window = {{.size = 2, .pad_low = -1, .pad_high = 1, .reversal = true}};
   // Input 2 3 0 under the kernel 10 1.
-  EXPECT_EQ(int_values(p.run(p.b.op(Op::kConvolution, {p.ints({1, 1, 3}, {1, 2, 3}), p.ints({1, 1, 2}, {1, 10})}, a))),
+  EXPECT_EQ(int_values(p.run(p.b.op(
+                Op::kConvolution, {p.ints({1, 1, 3}, {1, 2, 3}), p.ints({1, 1, 2}, {1, 10})}, a))),
             Ints({23, 30}));
 }
 
@@ -245,7 +259,8 @@ TEST(DynamicSlice, ClampsStarts) {
   };
   EXPECT_EQ(slice(p.ints({}, {0}), p.ints({}, {1})), Ints({2, 3, 6, 7}));
   EXPECT_EQ(slice(p.ints({}, {-5}), p.ints({}, {99})), Ints({3, 4, 7, 8}));
-  EXPECT_EQ(slice(p.ints({}, {-1}, Dtype::kU64), p.ints({}, {0}, Dtype::kU64)), Ints({5, 6, 9, 10}));
+  EXPECT_EQ(slice(p.ints({}, {-1}, Dtype::kU64), p.ints({}, {0}, Dtype::kU64)),
+            Ints({5, 6, 9, 10}));
 }
 
 TEST(DynamicUpdateSlice, ClampsStarts) {
@@ -262,7 +277,8 @@ TEST(Gather, ClampsAndOrdersDimensions) {
                 .index_vector_dim = 2, .slice_sizes = {1, 2, 2}};
   Instr* starts = p.ints({2, 3, 2}, {0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 0, 9});
   EXPECT_EQ(int_values(p.run(p.b.op(Op::kGather, {p.counting({3, 4, 2}), starts}, a))),
-            Ints({1, 2, 3, 4, 3, 4, 5, 6, 13, 14, 15, 16, 9, 10, 11, 12, 11, 12, 13, 14, 17, 18, 19, 20}));
+            Ints({1, 2,  3,  4,  3,  4,  5,  6,  13, 14, 15, 16,
+                  9, 10, 11, 12, 11, 12, 13, 14, 17, 18, 19, 20}));
 }
 
 constexpr std::initializer_list<int64_t> kBatchedStarts = {0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 0, 9,
@@ -287,17 +303,20 @@ TEST(Scatter, DropsWindowsOutOfBounds) {
   Instr* starts = p.ints({2, 3, 2}, {0, 2, 1, 0, 2, 1, 0, 1, 1, 0, 0, 9});
   Instr* ones = p.b.splat(Shape::array(Dtype::kS64, {2, 3, 2, 2}), 1);
   Computation* add = p.b.combiner(Op::kAdd, Dtype::kS64);
-  EXPECT_EQ(int_values(p.run(p.b.op(Op::kScatter, {p.counting({3, 4, 2}), starts, ones}, a, {add}))),
-            Ints({1,  2,  5,  6,  7,  8,  7,  8,  10, 11, 12, 13,
-                  14, 15, 16, 17, 18, 19, 20, 21, 21, 22, 23, 24}));
+  EXPECT_EQ(
+      int_values(p.run(p.b.op(Op::kScatter, {p.counting({3, 4, 2}), starts, ones}, a, {add}))),
+      Ints({1,  2,  5,  6,  7,  8,  7,  8,  10, 11, 12, 13,
+            14, 15, 16, 17, 18, 19, 20, 21, 21, 22, 23, 24}));
 }
 
 TEST(Scatter, PartlyOutsideIsDroppedAsAWhole) {
   Program p;
-  ScatterAttrs a{.update_window_dims = {1}, .scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1};
+  ScatterAttrs a{
+      .update_window_dims = {1}, .scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1};
   Computation* add = p.b.combiner(Op::kAdd, Dtype::kS64);
-  Instr* r = p.b.op(Op::kScatter,
-                    {p.ints({4}, {0, 0, 0, 0}), p.ints({3, 1}, {3, -1, 2}), p.counting({3, 2})}, a, {add});
+  Instr* r =
+      p.b.op(Op::kScatter,
+             {p.ints({4}, {0, 0, 0, 0}), p.ints({3, 1}, {3, -1, 2}), p.counting({3, 2})}, a, {add});
   EXPECT_EQ(int_values(p.run(r)), Ints({0, 0, 5, 6}));
 }
 
@@ -309,10 +328,11 @@ TEST(Scatter, BatchingDimensions) {
   Instr* starts = p.ints({2, 2, 3, 2}, kBatchedStarts);
   Instr* ones = p.b.splat(Shape::array(Dtype::kS64, {2, 2, 3, 2, 2}), 1);
   Computation* add = p.b.combiner(Op::kAdd, Dtype::kS64);
-  EXPECT_EQ(int_values(p.run(p.b.op(Op::kScatter, {p.counting({2, 3, 4, 2}), starts, ones}, a, {add}))),
-            Ints({3,  4,  6,  7,  6,  7,  7,  8,  9,  10, 11, 12, 15, 16, 17, 18,
-                  17, 18, 19, 20, 22, 23, 24, 25, 25, 26, 28, 29, 30, 31, 31, 32,
-                  35, 36, 38, 39, 38, 39, 39, 40, 41, 42, 44, 45, 46, 47, 47, 48}));
+  EXPECT_EQ(
+      int_values(p.run(p.b.op(Op::kScatter, {p.counting({2, 3, 4, 2}), starts, ones}, a, {add}))),
+      Ints({3,  4,  6,  7,  6,  7,  7,  8,  9,  10, 11, 12, 15, 16, 17, 18,
+            17, 18, 19, 20, 22, 23, 24, 25, 25, 26, 28, 29, 30, 31, 31, 32,
+            35, 36, 38, 39, 38, 39, 39, 40, 41, 42, 44, 45, 46, 47, 47, 48}));
 }
 
 TEST(Sort, StableTwoArrays) {
@@ -334,10 +354,12 @@ TEST(Sort, TotalOrderPlacesNanLast) {
   Program p;
   const Shape s = Shape::scalar(Dtype::kF32);
   Computation* lt = p.function({s, s}, [](Builder& b, auto& a) {
-    return b.op(Op::kCompare, {a[0], a[1]}, CompareAttrs{CompareDirection::kLt, CompareType::kTotalOrder});
+    return b.op(Op::kCompare, {a[0], a[1]},
+                CompareAttrs{CompareDirection::kLt, CompareType::kTotalOrder});
   });
   const double nan = std::nan("");
-  Instr* r = p.b.op(Op::kSort, {p.floats({6}, {nan, 0.0, -0.0, -kInf, -nan, 3})}, SortAttrs{0, true}, {lt});
+  Instr* r = p.b.op(Op::kSort, {p.floats({6}, {nan, 0.0, -0.0, -kInf, -nan, 3})},
+                    SortAttrs{0, true}, {lt});
   auto v = float_values(p.run(r));
   EXPECT_TRUE(std::isnan(v[0]) && std::signbit(v[0]));
   EXPECT_EQ(v[1], -kInf);
@@ -350,7 +372,8 @@ TEST(Sort, TotalOrderPlacesNanLast) {
 TEST(Sort, SurvivesComparatorsThatAreNoOrder) {
   Program p;
   const Shape s = Shape::scalar(Dtype::kS64);
-  Computation* always = p.function({s, s}, [](Builder& b, auto&) { return b.scalar(Dtype::kPred, 1); });
+  Computation* always =
+      p.function({s, s}, [](Builder& b, auto&) { return b.scalar(Dtype::kPred, 1); });
   auto v = int_values(p.run(p.b.op(Op::kSort, {p.counting({100})}, SortAttrs{0, false}, {always})));
   std::sort(v.begin(), v.end());
   for (int64_t i = 0; i < 100; ++i) EXPECT_EQ(v[i], i + 1);
@@ -358,7 +381,8 @@ TEST(Sort, SurvivesComparatorsThatAreNoOrder) {
 
 TEST(TopK, TiesByPosition) {
   Program p;
-  auto out = p.run(p.b.op(Op::kTopK, {p.ints({2, 4}, {1, 7, 7, 3, -1, -5, -1, -9})}, TopKAttrs{3, true}));
+  auto out =
+      p.run(p.b.op(Op::kTopK, {p.ints({2, 4}, {1, 7, 7, 3, -1, -5, -1, -9})}, TopKAttrs{3, true}));
   ASSERT_TRUE(out.ok()) << out.status();
   EXPECT_EQ(int_values(out->parts()[0]), Ints({7, 7, 3, -1, -1, -5}));
   EXPECT_EQ(int_values(out->parts()[1]), Ints({1, 2, 3, 0, 2, 1}));
@@ -369,7 +393,8 @@ TEST(Conditional, IndexOutOfRangeTakesTheLast) {
   const Shape s = Shape::scalar(Dtype::kS64);
   std::vector<Computation*> branches;
   for (double k : {10., 20., 30.})
-    branches.push_back(p.function({s}, [&](Builder& b, auto& a) { return b.add(a[0], b.scalar(Dtype::kS64, k)); }));
+    branches.push_back(p.function(
+        {s}, [&](Builder& b, auto& a) { return b.add(a[0], b.scalar(Dtype::kS64, k)); }));
   Instr* one = p.ints({}, {1});
   auto run = [&](Instr* which, absl::Span<Computation* const> calls) {
     std::vector<Instr*> operands{which};
@@ -391,7 +416,8 @@ TEST(While, CountsAndSums) {
   });
   Computation* body = p.function({state}, [](Builder& b, auto& a) {
     Instr* i = b.element(a[0], 0);
-    return b.tuple({b.add(i, b.scalar(Dtype::kS32, 1)), b.add(b.element(a[0], 1), b.convert(Dtype::kS64, i))});
+    return b.tuple(
+        {b.add(i, b.scalar(Dtype::kS32, 1)), b.add(b.element(a[0], 1), b.convert(Dtype::kS64, i))});
   });
   Instr* start = p.b.tuple({p.ints({}, {0}, Dtype::kS32), p.ints({}, {0})});
   auto out = p.run(p.b.op(Op::kWhile, {start}, NoAttrs{}, {cond, body}));

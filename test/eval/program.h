@@ -68,8 +68,8 @@ inline std::vector<double> float_values(const Result<Literal>& l) {
   return out;
 }
 
-// Equal bits, or, for floats and complex numbers, within `tolerance` relative to the larger magnitude
-// (NaN equals NaN).
+// Equal bits, or, for floats and complex numbers, within `tolerance` relative to the larger
+// magnitude (NaN equals NaN).
 inline void expect_near(const Literal& a, const Literal& b, double tolerance) {
   ASSERT_EQ(a.parts().size(), b.parts().size());
   for (size_t i = 0; i < a.parts().size(); ++i) expect_near(a.parts()[i], b.parts()[i], tolerance);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random instances of every row: they infer to their shapes and evaluate; plain combiners agree with
-// general ones; expansions agree with what they expand.
+// Random instances of every row: they infer to their shapes and evaluate; plain combiners agree
+// with general ones; expansions agree with what they expand.
 #include <gtest/gtest.h>
 
 #include "ops/sample.h"
@@ -10,11 +10,13 @@ namespace braze {
 namespace {
 
 using Family = absl::Span<const OpDef> (*)();
-constexpr Family kFamilies[] = {indexed_rows, reduce_rows, dot_rows, conv_rows, sort_rows, control_rows};
+constexpr Family kFamilies[] = {indexed_rows, reduce_rows, dot_rows,
+                                conv_rows,    sort_rows,   control_rows};
 
 std::vector<Literal> arguments(const Module& m, std::mt19937_64& rng, bool specials) {
   std::vector<Literal> args;
-  for (const Instr* p : m.entry()->params()) args.push_back(sample::literal(rng, p->shape, specials));
+  for (const Instr* p : m.entry()->params())
+    args.push_back(sample::literal(rng, p->shape, specials));
   return args;
 }
 
@@ -103,7 +105,8 @@ TEST(Samples, ExpansionsAgree) {
 }
 
 // A convolution as a sum over all index combinations, straight from the definition.
-Literal convolve_plainly(const ConvAttrs& a, const Literal& lhs, const Literal& rhs, const Shape& shape) {
+Literal convolve_plainly(const ConvAttrs& a, const Literal& lhs, const Literal& rhs,
+                         const Shape& shape) {
   Literal out(shape);
   const auto& d = a.dims;
   const Dims &ld = lhs.shape().dims, &rd = rhs.shape().dims;
@@ -122,8 +125,10 @@ Literal convolve_plainly(const ConvAttrs& a, const Literal& lhs, const Literal& 
       bool inside = true;
       for (size_t s = 0; s < a.window.size(); ++s) {
         const WindowDim& w = a.window[s];
-        const int64_t tap = w.reversal ? w.size - 1 - k[d.kernel_spatial[s]] : k[d.kernel_spatial[s]];
-        const int64_t p = index[d.output_spatial[s]] * w.stride + tap * w.window_dilation - w.pad_low;
+        const int64_t tap =
+            w.reversal ? w.size - 1 - k[d.kernel_spatial[s]] : k[d.kernel_spatial[s]];
+        const int64_t p =
+            index[d.output_spatial[s]] * w.stride + tap * w.window_dilation - w.pad_low;
         inside = inside && p >= 0 && p % w.base_dilation == 0 &&
                  p / w.base_dilation < ld[d.input_spatial[s]];
         at[d.input_spatial[s]] = p / w.base_dilation;

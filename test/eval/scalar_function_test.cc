@@ -12,14 +12,15 @@
 namespace braze {
 namespace {
 
-constexpr Dtype kTypes[] = {Dtype::kPred, Dtype::kS4, Dtype::kS8, Dtype::kS16, Dtype::kS32, Dtype::kS64,
-                            Dtype::kU2, Dtype::kU8, Dtype::kU16, Dtype::kU32, Dtype::kU64, Dtype::kF16,
-                            Dtype::kBF16, Dtype::kF32, Dtype::kF64, Dtype::kF8E4M3FN, Dtype::kF8E5M2,
-                            Dtype::kC64};
+constexpr Dtype kTypes[] = {
+    Dtype::kPred, Dtype::kS4,  Dtype::kS8,  Dtype::kS16,      Dtype::kS32,    Dtype::kS64,
+    Dtype::kU2,   Dtype::kU8,  Dtype::kU16, Dtype::kU32,      Dtype::kU64,    Dtype::kF16,
+    Dtype::kBF16, Dtype::kF32, Dtype::kF64, Dtype::kF8E4M3FN, Dtype::kF8E5M2, Dtype::kC64};
 
 bool same(const Cell& a, const Cell& b) {
   auto equal = [](double x, double y) {
-    return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y) || (std::isnan(x) && std::isnan(y));
+    return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y) ||
+           (std::isnan(x) && std::isnan(y));
   };
   return a.i == b.i && equal(a.f, b.f) && equal(a.im, b.im);
 }
@@ -39,7 +40,8 @@ void compare(const Computation& body, std::mt19937_64& rng) {
   EXPECT_FALSE(whole.is_direct());
   for (int k = 0; k < 40; ++k) {
     std::vector<Cell> args;
-    for (const Instr* p : body.params()) args.push_back(load_cell(sample::literal(rng, p->shape, true), 0));
+    for (const Instr* p : body.params())
+      args.push_back(load_cell(sample::literal(rng, p->shape, true), 0));
     Cell x, y;
     ASSERT_TRUE(direct.call(args, absl::MakeSpan(&x, 1)).ok());
     ASSERT_TRUE(whole.call(args, absl::MakeSpan(&y, 1)).ok());
@@ -131,11 +133,15 @@ TEST(ScalarFunction, PlainCombiners) {
   Program p;
   const Shape s = Shape::scalar(Dtype::kF32);
   EXPECT_EQ(plain_combiner(*p.b.combiner(Op::kMaximum, Dtype::kF32)), Op::kMaximum);
-  EXPECT_EQ(plain_combiner(*p.function({s, s}, [](Builder& b, auto& a) { return b.add(a[1], a[0]); })), Op::kAdd);
-  EXPECT_EQ(plain_combiner(*p.function({s, s}, [](Builder& b, auto& a) { return b.add(a[0], a[0]); })),
-            std::nullopt);
-  EXPECT_EQ(plain_combiner(*p.function({s, s}, [](Builder& b, auto& a) { return b.sub(a[0], a[1]); })),
-            std::nullopt);
+  EXPECT_EQ(
+      plain_combiner(*p.function({s, s}, [](Builder& b, auto& a) { return b.add(a[1], a[0]); })),
+      Op::kAdd);
+  EXPECT_EQ(
+      plain_combiner(*p.function({s, s}, [](Builder& b, auto& a) { return b.add(a[0], a[0]); })),
+      std::nullopt);
+  EXPECT_EQ(
+      plain_combiner(*p.function({s, s}, [](Builder& b, auto& a) { return b.sub(a[0], a[1]); })),
+      std::nullopt);
 }
 
 }  // namespace

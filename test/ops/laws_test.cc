@@ -20,7 +20,8 @@ struct Laws : testing::Test {
   Computation* add = b.combiner(Op::kAdd, Dtype::kF32);
   Computation* add_int = b.combiner(Op::kAdd, Dtype::kS32);
 
-  Computation* function(absl::Span<const Shape> params, std::function<Instr*(Builder&, const std::vector<Instr*>&)> make) {
+  Computation* function(absl::Span<const Shape> params,
+                        std::function<Instr*(Builder&, const std::vector<Instr*>&)> make) {
     Computation* c = m.add_computation("f");
     Builder inner(c);
     for (size_t i = 0; i < params.size(); ++i) inner.parameter(static_cast<int64_t>(i), params[i]);
@@ -86,12 +87,15 @@ TEST_F(Laws, ReduceWindow) {
   refuse("too large", rw({.pad_low = INT64_MAX, .pad_high = INT64_MAX}));
   refuse("too large", rw({.pad_low = INT64_MIN, .pad_high = INT64_MIN}));
   refuse("too large", rw({.base_dilation = INT64_MAX}));
-  refuse("reduce_window (C13)", infer(Op::kReduceWindow, {f32({8}), kF}, WindowAttrs{{{}}}, {add_int}));
+  refuse("reduce_window (C13)",
+         infer(Op::kReduceWindow, {f32({8}), kF}, WindowAttrs{{{}}}, {add_int}));
 }
 
 TEST_F(Laws, SelectAndScatter) {
-  Computation* ge = function({kF, kF}, [](Builder& x, auto& a) { return x.compare(CompareDirection::kGe, a[0], a[1]); });
-  auto sas = [&](Shape in, Shape source, Shape init, Window w, Computation* select, Computation* scatter) {
+  Computation* ge = function(
+      {kF, kF}, [](Builder& x, auto& a) { return x.compare(CompareDirection::kGe, a[0], a[1]); });
+  auto sas = [&](Shape in, Shape source, Shape init, Window w, Computation* select,
+                 Computation* scatter) {
     return infer(Op::kSelectAndScatter, {in, source, init}, WindowAttrs{w}, {select, scatter});
   };
   const Window w{{.size = 2, .stride = 2}};
@@ -101,7 +105,8 @@ TEST_F(Laws, SelectAndScatter) {
   refuse("select_and_scatter (C3)", sas(f32({6}), f32({3}), kI, w, ge, add));
   refuse("select_and_scatter (C4)", sas(f32({6}), f32({3}), kF, {}, ge, add));
   refuse("select_and_scatter (C5)", sas(f32({6}), f32({3}), kF, {{.size = -2}}, ge, add));
-  refuse("select_and_scatter (C7)", sas(f32({6}), f32({3}), kF, {{.size = 2, .stride = -2}}, ge, add));
+  refuse("select_and_scatter (C7)",
+         sas(f32({6}), f32({3}), kF, {{.size = 2, .stride = -2}}, ge, add));
   refuse("select_and_scatter (C9)", sas(f32({6}), f32({3}), kF, w, add, add));
   refuse("select_and_scatter (C10)", sas(f32({6}), f32({3}), kF, w, ge, ge));
 }
@@ -112,7 +117,8 @@ TEST_F(Laws, Dot) {
   };
   const Shape l = f32({2, 3, 4}), r = f32({2, 4, 5});
   DotAttrs good;
-  good.lhs_batch = {0}, good.rhs_batch = {0}, good.lhs_contracting = {2}, good.rhs_contracting = {1};
+  good.lhs_batch = {0}, good.rhs_batch = {0}, good.lhs_contracting = {2},
+  good.rhs_contracting = {1};
   accept("f32[2,3,5]", dot(l, r, good));
   DotAttrs a = good;
   a.rhs_batch = {};
@@ -144,7 +150,8 @@ TEST_F(Laws, Dot) {
   a.precision = {Precision::kHigh};
   refuse("dot_general (C11)", dot(l, r, a));
   refuse("dot_general (C13)", dot(l, s32({2, 4, 5}), good));
-  const Shape wide = Shape::array(Dtype::kF64, {2, 3, 5}), wrong = s32({2, 3, 5}), other = f32({2, 3, 6});
+  const Shape wide = Shape::array(Dtype::kF64, {2, 3, 5}), wrong = s32({2, 3, 5}),
+              other = f32({2, 3, 6});
   accept("f64[2,3,5]", dot(l, r, good, &wide));
   refuse("dot_general (C13)", dot(l, r, good, &wrong));
   EXPECT_FALSE(dot(l, r, good, &other).ok());
@@ -231,7 +238,9 @@ TEST_F(Laws, Convolution) {
 }
 
 TEST_F(Laws, DynamicSlices) {
-  auto slice = [&](std::vector<Shape> o, Dims sizes) { return infer(Op::kDynamicSlice, o, DynamicSliceAttrs{sizes}); };
+  auto slice = [&](std::vector<Shape> o, Dims sizes) {
+    return infer(Op::kDynamicSlice, o, DynamicSliceAttrs{sizes});
+  };
   accept("f32[2,0]", slice({f32({3, 4}), kI, kI}, {2, 0}));
   refuse("dynamic_slice (C2)", slice({f32({3, 4}), kI}, {2, 0}));
   refuse("dynamic_slice (C2)", slice({f32({3, 4}), kI, kI}, {2}));
@@ -251,10 +260,16 @@ TEST_F(Laws, DynamicSlices) {
 }
 
 TEST_F(Laws, Gather) {
-  const GatherAttrs good{.offset_dims = {2, 3}, .collapsed_slice_dims = {1}, .start_index_map = {2, 1},
-                         .operand_batching_dims = {0}, .start_indices_batching_dims = {1},
-                         .index_vector_dim = 2, .slice_sizes = {1, 1, 2, 2}};
-  auto gather = [&](GatherAttrs a) { return infer(Op::kGather, {f32({3, 4, 5, 6}), s32({7, 3, 2})}, a); };
+  const GatherAttrs good{.offset_dims = {2, 3},
+                         .collapsed_slice_dims = {1},
+                         .start_index_map = {2, 1},
+                         .operand_batching_dims = {0},
+                         .start_indices_batching_dims = {1},
+                         .index_vector_dim = 2,
+                         .slice_sizes = {1, 1, 2, 2}};
+  auto gather = [&](GatherAttrs a) {
+    return infer(Op::kGather, {f32({3, 4, 5, 6}), s32({7, 3, 2})}, a);
+  };
   accept("f32[7,3,2,2]", gather(good));
   auto with = [&](auto change) {
     GatherAttrs a = good;
@@ -289,7 +304,9 @@ TEST_F(Laws, Scatter) {
                           .scatter_dims_to_operand_dims = {2, 1}, .input_batching_dims = {0},
                           .scatter_indices_batching_dims = {1}, .index_vector_dim = 2};
   const Shape in = f32({3, 4, 5, 6}), at = s32({7, 3, 2}), up = f32({7, 3, 2, 2});
-  auto scatter = [&](std::vector<Shape> o, ScatterAttrs a, Computation* c) { return infer(Op::kScatter, o, a, {c}); };
+  auto scatter = [&](std::vector<Shape> o, ScatterAttrs a, Computation* c) {
+    return infer(Op::kScatter, o, a, {c});
+  };
   accept("f32[3,4,5,6]", scatter({in, at, up}, good, add));
   auto with = [&](auto change) {
     ScatterAttrs a = good;
@@ -321,8 +338,11 @@ TEST_F(Laws, Scatter) {
 }
 
 TEST_F(Laws, SortAndTopK) {
-  Computation* lt = function({kF, kF}, [](Builder& x, auto& a) { return x.compare(CompareDirection::kLt, a[0], a[1]); });
-  auto sort = [&](std::vector<Shape> o, int64_t d, Computation* c) { return infer(Op::kSort, o, SortAttrs{d}, {c}); };
+  Computation* lt = function(
+      {kF, kF}, [](Builder& x, auto& a) { return x.compare(CompareDirection::kLt, a[0], a[1]); });
+  auto sort = [&](std::vector<Shape> o, int64_t d, Computation* c) {
+    return infer(Op::kSort, o, SortAttrs{d}, {c});
+  };
   accept("f32[3,4]", sort({f32({3, 4})}, 1, lt));
   refuse("sort (C1)", sort({}, 0, lt));
   refuse("sort (C3)", sort({f32({3, 4}), f32({4, 3})}, 0, lt));
@@ -341,7 +361,8 @@ TEST_F(Laws, SortAndTopK) {
 TEST_F(Laws, Control) {
   Computation* test = function({kF}, [](Builder& x, auto&) { return x.scalar(Dtype::kPred, 1); });
   Computation* twice = function({kF}, [](Builder& x, auto& a) { return x.add(a[0], a[0]); });
-  Computation* to_int = function({kF}, [](Builder& x, auto& a) { return x.convert(Dtype::kS32, a[0]); });
+  Computation* to_int =
+      function({kF}, [](Builder& x, auto& a) { return x.convert(Dtype::kS32, a[0]); });
   accept("f32[]", infer(Op::kWhile, {kF}, NoAttrs{}, {test, twice}));
   refuse("while (C1)", infer(Op::kWhile, {kF}, NoAttrs{}, {twice, twice}));
   refuse("while (C1)", infer(Op::kWhile, {kI}, NoAttrs{}, {test, twice}));
@@ -359,7 +380,8 @@ TEST_F(Laws, Control) {
   refuse("conditional", infer(Op::kConditional, {}, NoAttrs{}, {twice, twice}));
   refuse("call", infer(Op::kCall, {kI}, NoAttrs{}, {twice}));
   refuse("call", infer(Op::kCall, {kF}, NoAttrs{}, {nullptr}));
-  refuse("get_tuple_element (C1)", infer(Op::kGetTupleElement, {Shape::tuple_of({kF})}, IndexAttrs{1}));
+  refuse("get_tuple_element (C1)",
+         infer(Op::kGetTupleElement, {Shape::tuple_of({kF})}, IndexAttrs{1}));
   refuse("get-tuple-element", infer(Op::kGetTupleElement, {kF}, IndexAttrs{0}));
   refuse("after_all", infer(Op::kAfterAll, {kF}));
   refuse("add-dependency", infer(Op::kAddDependency, {kF, kF}));
