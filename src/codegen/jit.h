@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From LLVM modules to callable code: machine-code emission and an in-process linker.
 //
-// `compile` needs no Jit and may run on several threads, one llvm::LLVMContext each. No LLVM IR passes
-// run: modules arrive in final form (explicit vectors, SSA, no allocas to promote). Errors come back as
-// Status: modules are verified before code generation, so that LLVM does not abort on them.
+// `compile` needs no Jit and may run on several threads, one llvm::LLVMContext each. No LLVM IR
+// passes run: modules arrive in final form (explicit vectors, SSA, no allocas to promote). Errors
+// come back as Status: modules are verified before code generation, so that LLVM does not abort on
+// them.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +45,8 @@ Result<std::string> assembly(llvm::Module& m, const Target& target, const Compil
 // The module as LLVM IR text.
 std::string ir_text(const llvm::Module& m);
 
-// Runs build(i) → object bytes for i in [0, n) on up to `threads` threads; the first error wins. Each
-// call makes its own LLVMContext and module, so nothing is shared.
+// Runs build(i) → object bytes for i in [0, n) on up to `threads` threads; the first error wins.
+// Each call makes its own LLVMContext and module, so nothing is shared.
 Result<std::vector<std::string>> compile_all(
     int64_t n, int threads, absl::FunctionRef<Result<std::string>(int64_t)> build);
 
@@ -54,8 +55,8 @@ class Jit {
  public:
   static Result<std::unique_ptr<Jit>> create(const Target& target = host_target());
   ~Jit();
-  // A runtime function or datum that objects may refer to. Before the first add_object that needs it.
-  // Present from the start: the C math and memory functions code generation may call by itself
+  // A runtime function or datum that objects may refer to. Before the first add_object that needs
+  // it. Present from the start: the C math and memory functions code generation may call by itself
   // (memcpy, memmove, memset, fmod, fma, half conversions …). No other host symbol is visible.
   Status define(std::string_view name, const void* address);
   // Links an object made by `compile`. Symbols are global over the Jit's objects.

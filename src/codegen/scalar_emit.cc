@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes are emitted, in which order, as scalars or vectors. An explicit stack takes the place of
-// recursion; each (node, mode) is emitted once per scope.
+// Which nodes are emitted, in which order, as scalars or vectors. An explicit stack takes the place
+// of recursion; each (node, mode) is emitted once per scope.
 #include "codegen/scalar_emit.h"
 
 #include <algorithm>
@@ -167,7 +167,8 @@ void ScalarEmitter::Impl::needs(Scalar s, Mode m, Needs& out) {
 }
 
 bool ScalarEmitter::Impl::is_lazy(const Node& n) const {
-  // Branches are emitted by recursion, so not many in one another; and not into the middle of a block.
+  // Branches are emitted by recursion, so not many in one another; and not into the middle of a
+  // block.
   return n.op == Op::kSelect && n.imm == 1 && is_float(n.type) && lazy_depth < kMaxLazyDepth &&
          b.GetInsertPoint() == b.GetInsertBlock()->end();
 }
@@ -225,7 +226,8 @@ llvm::Value* ScalarEmitter::Impl::get(Scalar s, Mode m) {
 
 llvm::Value* ScalarEmitter::Impl::build_var(const Node& n, Mode m) {
   llvm::Value* v = vars[n.imm];
-  if (!v) v = llvm::PoisonValue::get(register_type(b.getContext(), n.type));  // unbound: caller's error
+  if (!v)
+    v = llvm::PoisonValue::get(register_type(b.getContext(), n.type));  // unbound: caller's error
   if (is_vector(v)) {
     if (m == Mode::kBase) return b.CreateExtractElement(v, uint64_t{0});
     return m == Mode::kNarrow
@@ -277,8 +279,8 @@ llvm::Value* ScalarEmitter::Impl::build_operation(const Node& n, Mode m) {
       if (!is_float(n.type)) {
         const Range r = g.range(n.args[1]);
         const bool safe = r.lo > 0;
-        return ops.int_division(n.op == Op::kRem, m == Mode::kNarrow ? narrow_type : n.type, args[0],
-                                args[1], safe);
+        return ops.int_division(n.op == Op::kRem, m == Mode::kNarrow ? narrow_type : n.type,
+                                args[0], args[1], safe);
       }
       break;
     default:

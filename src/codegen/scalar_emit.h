@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScalarEmitter: the nodes of a scalar DAG as LLVM IR, one element (width 1) or `width` elements at once.
+// ScalarEmitter: the nodes of a scalar DAG as LLVM IR, one element (width 1) or `width` elements at
+// once.
 //
-// One loop variable may be the vector variable: a vector iteration covers its values base … base+W-1.
-// A node that depends on it (or on a variable bound to a vector, as accumulators are) is a vector of W
-// elements; any other node is *uniform*: emitted as a scalar, splat where a vector is wanted. Emission
-// goes to the builder's insertion point; each node is emitted once per scope.
+// One loop variable may be the vector variable: a vector iteration covers its values base …
+// base+W-1. A node that depends on it (or on a variable bound to a vector, as accumulators are) is
+// a vector of W elements; any other node is *uniform*: emitted as a scalar, splat where a vector is
+// wanted. Emission goes to the builder's insertion point; each node is emitted once per scope.
 //
-// In registers: pred is i1; integers iN, except s2/s4/u2/u4: i8 holding the (sign- or zero-extended)
-// value; f32/f64 float/double; narrower floats their bits as i16 or i8. In memory: pred is a byte 0/1,
-// every other type its bytes (dtypes.def). No fast-math flags: what the DAG says is what is computed.
-// Emission never recurses with the DAG's depth.
+// In registers: pred is i1; integers iN, except s2/s4/u2/u4: i8 holding the (sign- or
+// zero-extended) value; f32/f64 float/double; narrower floats their bits as i16 or i8. In memory:
+// pred is a byte 0/1, every other type its bytes (dtypes.def). No fast-math flags: what the DAG
+// says is what is computed. Emission never recurses with the DAG's depth.
 #pragma once
 
 #include <cstdint>
@@ -52,12 +53,13 @@ class ScalarEmitter {
   ~ScalarEmitter();
   ScalarEmitter(const ScalarEmitter&) = delete;
 
-  // Everything a root needs must be bound before it is emitted. A variable gets a scalar of its type
-  // (the vector variable: its value in lane 0), or a vector of `width` elements (accumulators).
+  // Everything a root needs must be bound before it is emitted. A variable gets a scalar of its
+  // type (the vector variable: its value in lane 0), or a vector of `width` elements
+  // (accumulators).
   void bind_buffer(int64_t id, const BufferBinding& binding);
   void bind_var(int64_t id, llvm::Value* value);
-  // Lanes that exist, <W x i1>, for a tail; nullptr: all. Loads and stores of vectors obey it, and so
-  // may touch no memory in the other lanes.
+  // Lanes that exist, <W x i1>, for a tail; nullptr: all. Loads and stores of vectors obey it, and
+  // so may touch no memory in the other lanes.
   void set_mask(llvm::Value* mask);
 
   // The node's value: a scalar if it is uniform, else a vector.
@@ -69,9 +71,9 @@ class ScalarEmitter {
   bool is_uniform(scalar::Scalar s) const;
   llvm::Value* splat(llvm::Value* v);  // vectors stay
 
-  // Emits, at the insertion point, those maximal parts of `roots` that depend on none of `inner`: call
-  // it in a preheader before the loops over `inner` are opened. `loads`: also move loads out of buffers
-  // that are not marked invariant.
+  // Emits, at the insertion point, those maximal parts of `roots` that depend on none of `inner`:
+  // call it in a preheader before the loops over `inner` are opened. `loads`: also move loads out
+  // of buffers that are not marked invariant.
   void hoist(absl::Span<const scalar::Scalar> roots, absl::Span<const int64_t> inner,
              bool loads = false);
 
@@ -89,8 +91,8 @@ class ScalarEmitter {
     store(buffer, t, offset, value, StoreOptions());
   }
 
-  // What is emitted or bound after open_scope is forgotten at the matching close_scope: open one for
-  // each loop body or branch, since its values do not reach the code after it.
+  // What is emitted or bound after open_scope is forgotten at the matching close_scope: open one
+  // for each loop body or branch, since its values do not reach the code after it.
   size_t open_scope();
   void close_scope(size_t scope);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of ScalarEmitter, shared by scalar_emit.cc (which node is emitted when, and how: scalar or
-// vector), scalar_emit_memory.cc (loads and stores) and scalar_emit_ops.cc (operations on registers).
+// The inside of ScalarEmitter, shared by scalar_emit.cc (which node is emitted when, and how:
+// scalar or vector), scalar_emit_memory.cc (loads and stores) and scalar_emit_ops.cc (operations on
+// registers).
 #pragma once
 
 #include <utility>
@@ -31,7 +32,8 @@ class OpEmitter {
   llvm::Value* round_bf16(llvm::Value* v);
 
  private:
-  llvm::Type* like(llvm::Value* v, llvm::Type* element);  // element, or a vector of as many as v has
+  llvm::Type* like(llvm::Value* v,
+                   llvm::Type* element);  // element, or a vector of as many as v has
   llvm::Value* number(llvm::Value* like, double v);       // constant of v's float type
   llvm::Value* integer(llvm::Value* like, int64_t v);
   llvm::Value* canonical(Dtype t, llvm::Value* v);        // s2/s4/u2/u4 after arithmetic
@@ -66,7 +68,8 @@ struct Access {
 };
 
 struct ScalarEmitter::Impl {
-  Impl(llvm::IRBuilderBase& builder, const scalar::Graph& graph, const Target& t, int w, int64_t var)
+  Impl(llvm::IRBuilderBase& builder, const scalar::Graph& graph, const Target& t, int w,
+       int64_t var)
       : b(builder), g(graph), target(t), ops(builder, t), width(w), vector_var(w > 1 ? var : -1) {
     if (vector_var >= 0) varying.push_back(vector_var);
   }
@@ -128,13 +131,15 @@ struct ScalarEmitter::Impl {
   llvm::Value* load_scalar(const scalar::Node& n, llvm::Value* offset, llvm::Value* condition);
   llvm::Value* load_strided(const scalar::Node& n, int64_t stride);
   llvm::Value* load_gather(const scalar::Node& n);
-  llvm::Value* load_wide(Dtype t, const BufferBinding& buffer, llvm::Value* pointer, int64_t stride);
-  llvm::Value* load_lanes(Dtype t, const BufferBinding& buffer, absl::Span<llvm::Value* const> pointers,
-                          llvm::Value* lane_mask);
-  // The lanes to touch: the mask and the condition; nullptr: all. A uniform condition is left to the
-  // caller, in `uniform`.
+  llvm::Value* load_wide(Dtype t, const BufferBinding& buffer, llvm::Value* pointer,
+                         int64_t stride);
+  llvm::Value* load_lanes(Dtype t, const BufferBinding& buffer,
+                          absl::Span<llvm::Value* const> pointers, llvm::Value* lane_mask);
+  // The lanes to touch: the mask and the condition; nullptr: all. A uniform condition is left to
+  // the caller, in `uniform`.
   llvm::Value* lanes_of(Scalar condition, llvm::Value** uniform);
-  llvm::Value* address(const BufferBinding& buffer, Dtype t, llvm::Value* offset, Dtype offset_type);
+  llvm::Value* address(const BufferBinding& buffer, Dtype t, llvm::Value* offset,
+                       Dtype offset_type);
   llvm::Value* zeros();    // readable memory for loads that must not happen
   llvm::Value* scratch();  // writable memory for stores that must not happen
   llvm::Value* attach(llvm::Value* access, const BufferBinding& buffer, bool is_load);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores: by the stride of the address in the vector variable.
 //
-//   0            one scalar, splat                     1, -1   a vector (reversed), masked if need be
-//   2, 3, 4      that many vectors and shuffles        other   lane by lane from one base address
+//   0            one scalar, splat
+//   1, -1        a vector (reversed), masked if need be
+//   2, 3, 4      that many vectors and shuffles
+//   other        lane by lane from one base address
 //   not affine   gather or scatter of computed addresses
 // A scalar access that must not happen goes to a harmless address instead: no branches.
 #include <cstdlib>
@@ -174,8 +176,8 @@ Value* ScalarEmitter::Impl::lanes_of(Scalar condition, Value** uniform) {
   return mask ? b.CreateAnd(mask, c) : c;
 }
 
-// `stride` whole vectors that cover exactly the elements wanted, shuffled together. The last one starts
-// stride - 1 elements early, so that nothing past the last element is read.
+// `stride` whole vectors that cover exactly the elements wanted, shuffled together. The last one
+// starts stride - 1 elements early, so that nothing past the last element is read.
 Value* ScalarEmitter::Impl::load_wide(Dtype t, const BufferBinding& buffer, Value* pointer,
                                       int64_t stride) {
   llvm::Type* element = memory_type(b.getContext(), t);
@@ -193,7 +195,8 @@ Value* ScalarEmitter::Impl::load_wide(Dtype t, const BufferBinding& buffer, Valu
     std::vector<int> pick(width);
     for (int64_t i = 0; i < width; ++i) {
       const int64_t e = i * stride;
-      const bool here = e >= starts[k] && e < starts[k] + width && (k == stride - 1 || e < starts[k + 1]);
+      const bool here =
+          e >= starts[k] && e < starts[k] + width && (k == stride - 1 || e < starts[k + 1]);
       const bool before = e < starts[k];
       pick[i] = static_cast<int>(here ? width + e - starts[k] : before ? i : 0);
     }
@@ -284,8 +287,9 @@ Value* ScalarEmitter::Impl::load_gather(const Node& n) {
   return to_register(n.type, load_lanes(n.type, buffer, pointers, lane_mask));
 }
 
-void ScalarEmitter::Impl::store_lanes(const BufferBinding& buffer, absl::Span<Value* const> pointers,
-                                      Value* value, Value* lane_mask) {
+void ScalarEmitter::Impl::store_lanes(const BufferBinding& buffer,
+                                      absl::Span<Value* const> pointers, Value* value,
+                                      Value* lane_mask) {
   for (int i = 0; i < width; ++i) {
     Value* p = pointers[i];
     if (lane_mask) p = b.CreateSelect(b.CreateExtractElement(lane_mask, i), p, scratch());
@@ -332,8 +336,9 @@ void ScalarEmitter::Impl::store_vector(const BufferBinding& buffer, Dtype t, Sca
     const int64_t whole = int64_t{width} * byte_size(t);
     auto* st = b.CreateAlignedStore(v, p, o.non_temporal ? llvm::Align(whole) : align);
     if (o.non_temporal)
-      st->setMetadata(llvm::LLVMContext::MD_nontemporal,
-                      llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+      st->setMetadata(
+          llvm::LLVMContext::MD_nontemporal,
+          llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
     attach(st, buffer, false);
     return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on register values, exactly as scalar.h defines them, in the cheapest sequences known for
-// x86-64 with AVX-512, AVX2 or SSE2.
+// Operations on register values, exactly as scalar.h defines them, in the cheapest sequences known
+// for x86-64 with AVX-512, AVX2 or SSE2.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -113,7 +113,8 @@ Value* OpEmitter::int_operation(Op op, Dtype t, absl::Span<Value* const> args) {
 
 Value* OpEmitter::shift(Op op, Dtype t, Value* x, Value* y) {
   const int bits = bit_size(t);
-  // Sub-byte types: logical right shifts see only their bits; signed left shifts are made canonical later.
+  // Sub-byte types: logical right shifts see only their bits; signed left shifts are made canonical
+  // later.
   if (op == Op::kShrL && is_sub_byte(t)) x = b_.CreateAnd(x, integer(x, (1 << bits) - 1));
   if (op == Op::kShrA && is_sub_byte(t) && is_unsigned_int(t))
     x = b_.CreateAShr(b_.CreateShl(x, integer(x, 8 - bits)), integer(x, 8 - bits));
@@ -143,8 +144,8 @@ Value* OpEmitter::mul_high(Dtype t, Value* x, Value* y) {
   return b_.CreateTrunc(b_.CreateLShr(p, integer(p, bit_size(t))), x->getType());
 }
 
-// Quotients of vectors of small integers through floats: exact, since the float's precision exceeds the
-// sum of the operands' bits (f32: 16-bit types, f64: 32-bit ones). The divisor is not 0.
+// Quotients of vectors of small integers through floats: exact, since the float's precision exceeds
+// the sum of the operands' bits (f32: 16-bit types, f64: 32-bit ones). The divisor is not 0.
 Value* OpEmitter::divide_as_float(bool rem, Dtype t, Value* x, Value* y) {
   const bool is_signed = is_signed_int(t), is32 = element_bits(x) == 32;
   llvm::Type* f = like(x, is32 ? b_.getDoubleTy() : b_.getFloatTy());
@@ -228,8 +229,8 @@ Value* OpEmitter::float_operation(Op op, Dtype t, absl::Span<Value* const> args)
   }
 }
 
-// The x86 instructions give the second operand on NaN and when both are zeros; `a < b ? a : b` is how IR
-// says so.
+// The x86 instructions give the second operand on NaN and when both are zeros; `a < b ? a : b` is
+// how IR says so.
 Value* OpEmitter::float_min_max(bool is_max, Value* x, Value* y) {
   const auto instruction = [&](Value* a, Value* c) {
     return b_.CreateSelect(is_max ? b_.CreateFCmpOGT(a, c) : b_.CreateFCmpOLT(a, c), a, c);
@@ -244,8 +245,8 @@ Value* OpEmitter::float_min_max(bool is_max, Value* x, Value* y) {
     if (is_max) return b_.CreateFAdd(r, number(r, 0.0));  // -0 + 0 = +0, nothing else changes
   }
   llvm::Type* bits = like(x, b_.getIntNTy(element_bits(x)));
-  // Both orders: they differ where an operand is NaN or the zeros are mixed. Joined by or, a NaN stays
-  // one, and min gets its -0; for max the sign bits are joined by and.
+  // Both orders: they differ where an operand is NaN or the zeros are mixed. Joined by or, a NaN
+  // stays one, and min gets its -0; for max the sign bits are joined by and.
   Value* p = b_.CreateBitCast(instruction(x, y), bits);
   Value* q = b_.CreateBitCast(instruction(y, x), bits);
   Value* joined = b_.CreateOr(p, q);
@@ -391,8 +392,8 @@ Value* OpEmitter::scale_in_f64(Value* x, Value* n) {
   return b_.CreateFPTrunc(b_.CreateFMul(b_.CreateFPExt(x, f64), power), x->getType());
 }
 
-// f64 · 2^n in three steps. A step down leaves 53 bits of room, so that only the last one can round: if
-// an earlier one does, the result is below half the least denormal.
+// f64 · 2^n in three steps. A step down leaves 53 bits of room, so that only the last one can
+// round: if an earlier one does, the result is below half the least denormal.
 Value* OpEmitter::scale_in_steps(Value* x, Value* n) {
   Value* r = x;
   Value* e = n;
@@ -409,7 +410,8 @@ Value* OpEmitter::scale_in_steps(Value* x, Value* n) {
   e = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, e, integer(e, -1022));
   e = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e, integer(e, 1023));
   Value* biased = b_.CreateAdd(e, integer(e, 1023));
-  return b_.CreateFMul(r, b_.CreateBitCast(b_.CreateShl(biased, integer(biased, 52)), r->getType()));
+  return b_.CreateFMul(r,
+                       b_.CreateBitCast(b_.CreateShl(biased, integer(biased, 52)), r->getType()));
 }
 
 Value* OpEmitter::ldexp(Dtype t, Value* x, Value* exponent, bool float_exponent) {
@@ -433,8 +435,9 @@ Value* OpEmitter::ldexp(Dtype t, Value* x, Value* exponent, bool float_exponent)
   return nan ? b_.CreateSelect(nan, number(r, std::nan("")), r) : r;
 }
 
-// In two steps, of which only the second can round. The exponent's bits come by adding it to a number
-// whose last place is 1; NaN gives nonsense powers, whose products with x, NaN itself, are NaN.
+// In two steps, of which only the second can round. The exponent's bits come by adding it to a
+// number whose last place is 1; NaN gives nonsense powers, whose products with x, NaN itself, are
+// NaN.
 Value* OpEmitter::ldexp_near(Dtype t, Value* x, Value* exponent) {
   if (target_.avx512) return scalef(x, exponent);
   const bool f32 = t == Dtype::kF32;

@@ -36,8 +36,8 @@ struct Target {
 // This machine, detected once.
 const Target& host_target();
 
-// "host", or a level the host or another machine has: "baseline" (x86-64: SSE2), "avx2" (x86-64-v3),
-// "avx512" (x86-64-v4). Cache sizes and cores are the host's.
+// "host", or a level the host or another machine has: "baseline" (x86-64: SSE2), "avx2"
+// (x86-64-v3), "avx512" (x86-64-v4). Cache sizes and cores are the host's.
 Result<Target> target_named(std::string_view name);
 
 }  // namespace braze::codegen

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts built from integer operations: floats of 8 bits and less, and pairs whose obvious chain would
-// round twice. An intermediate is rounded to odd where a second rounding follows: then that one is right.
+// Casts built from integer operations: floats of 8 bits and less, and pairs whose obvious chain
+// would round twice. An intermediate is rounded to odd where a second rounding follows: then that
+// one is right.
 #include "scalar/cast.h"
 
 #include <cmath>

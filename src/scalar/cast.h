@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which casts are nodes of their own, and how the others are built from them, each in a single rounding.
+// Which casts are nodes of their own, and how the others are built from them, each in a single
+// rounding.
 #pragma once
 
 #include "scalar/scalar.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Complex functions from the real ones. Products and sums are plain, as HLO's are; quotients, magnitudes
-// and logarithms avoid overflow and cancellation. Inverse functions follow Kahan's formulas, which keep
-// the branch cuts and signed zeros right.
+// Complex functions from the real ones. Products and sums are plain, as HLO's are; quotients,
+// magnitudes and logarithms avoid overflow and cancellation. Inverse functions follow Kahan's
+// formulas, which keep the branch cuts and signed zeros right.
 #include "scalar/complex_math.h"
 
 #include "scalar/real_math.h"
@@ -21,7 +21,9 @@ Value value(C z) { return {z.re.s, z.im.s}; }
 
 C operator+(C a, C b) { return {a.re + b.re, a.im + b.im}; }
 C operator*(C a, C b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
-C select(Expr p, C t, C f) { return {scalar::select(p, t.re, f.re), scalar::select(p, t.im, f.im)}; }
+C select(Expr p, C t, C f) {
+  return {scalar::select(p, t.re, f.re), scalar::select(p, t.im, f.im)};
+}
 C negate(C z) { return {-z.re, -z.im}; }
 C times_i(C z) { return {-z.im, z.re}; }
 C times_minus_i(C z) { return {z.im, -z.re}; }
@@ -43,8 +45,8 @@ C divide(C x, C y) {
   return select(is_zero(y), {infinity * x.re, infinity * x.im}, quotient);
 }
 
-// √(a² + b²), for f32 in f64, which rounds right but for once in 2^29; for f64 scaled out of the way of
-// overflow, and with the rounding errors of the squares and the root put back.
+// √(a² + b²), for f32 in f64, which rounds right but for once in 2^29; for f64 scaled out of the
+// way of overflow, and with the rounding errors of the squares and the root put back.
 Expr magnitude(C z) {
   const Dtype t = z.re.type();
   const Expr a = abs(z.re), b = abs(z.im);
@@ -57,7 +59,8 @@ Expr magnitude(C z) {
   const Expr large = max(a, b);
   const Expr up = large < 0x1p-400, down = large > 0x1p500;
   const auto pick = [&](double if_up, double if_down) {
-    return scalar::select(up, a.number(if_up), scalar::select(down, a.number(if_down), a.number(1)));
+    return scalar::select(up, a.number(if_up),
+                          scalar::select(down, a.number(if_down), a.number(1)));
   };
   const Expr scale = pick(0x1p600, 0x1p-600);
   const Expr x = max(a, b) * scale, y = min(a, b) * scale;
@@ -67,7 +70,8 @@ Expr magnitude(C z) {
   const Expr root = scalar::sqrt(sum);
   const Expr r = root + (fma(-root, root, sum) + rest) / (root + root);
   const Expr zero = equal(large, 0);
-  return scalar::select(infinite, kInfinity, scalar::select(zero, large, r * pick(0x1p-600, 0x1p600)));
+  return scalar::select(infinite, kInfinity,
+                        scalar::select(zero, large, r * pick(0x1p-600, 0x1p600)));
 }
 
 // |1 + z|² - 1 = 2x + x² + y²: the terms may cancel, so their sum keeps what roundings drop.
@@ -104,7 +108,8 @@ C log(C z) {
   return {log_magnitude_from_one(large - 1, small, large), real::atan2(z.im, z.re)};
 }
 
-// e^x split in two factors where it would overflow though its products with sine and cosine may not.
+// e^x split in two factors where it would overflow though its products with sine and cosine may
+// not.
 C exp(C z) {
   const double limit = z.re.f32() ? 80 : 700;
   const double part = z.re.f32() ? 64 : 512;
@@ -163,7 +168,8 @@ C atanh(C z) {
   const Expr re = copysign(0.25 * real::log1p(4 * a / fma(d, d, z.im * z.im)), z.re);
   const Expr im = 0.5 * real::atan2(z.im + z.im, fma(d, a + 1, -(z.im * z.im)));
   const Expr limit = equal(abs(z.re), kInfinity) || equal(abs(z.im), kInfinity);
-  const C at_infinity{copysign(re.number(0), z.re), copysign(re.number(0x1.921fb54442d18p+0), z.im)};
+  const C at_infinity{copysign(re.number(0), z.re),
+                      copysign(re.number(0x1.921fb54442d18p+0), z.im)};
   return select(limit, at_infinity, {re, im});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expr: a node together with its graph, so that formulas read as formulas. Numbers take the type of the
-// other operand.
+// Expr: a node together with its graph, so that formulas read as formulas. Numbers take the type of
+// the other operand.
 #pragma once
 
 #include <initializer_list>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layouts of the float types as data, and their bits ↔ value maps.
 //
-// encode rounds once, to nearest even. Out of range: infinity, where the format has one; else NaN, where
-// it has that; else the largest value of that sign.
+// encode rounds once, to nearest even. Out of range: infinity, where the format has one; else NaN,
+// where it has that; else the largest value of that sign.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,8 @@ struct FloatFormat {
 // Any float type.
 FloatFormat format_of(Dtype t);
 uint64_t encode(Dtype t, double v);
-double decode(Dtype t, uint64_t bits);  // exact; NaN payloads of IEEE formats survive the round trip
+double decode(Dtype t,
+              uint64_t bits);  // exact; NaN payloads of IEEE formats survive the round trip
 // v rounded to t.
 inline double round_to(Dtype t, double v) {
   return t == Dtype::kF64 ? v : decode(t, encode(t, v));

@@ -135,8 +135,8 @@ int64_t float_to_int(Dtype t, double v) {
   return v >= bound ? r.hi : v <= -bound ? r.lo : static_cast<int64_t>(v);
 }
 
-// Nearest f64 of an integer, or if `odd`, the inexact results rounded to odd, so that a second rounding
-// to fewer bits is right.
+// Nearest f64 of an integer, or if `odd`, the inexact results rounded to odd, so that a second
+// rounding to fewer bits is right.
 double int_to_double(Dtype t, int64_t v, bool odd) {
   const bool negative = v < 0 && !wide_unsigned(t);
   uint64_t u = negative ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The DAG's interpreter: each needed node once, arguments first (ids are in that order). No recursion.
+// The DAG's interpreter: each needed node once, arguments first (ids are in that order). No
+// recursion.
 #include <algorithm>
 #include <bit>
 

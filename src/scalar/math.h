@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each elementwise opcode computes on one element: Values in, Value out, as nodes of a Graph.
 //
-// A function is named as its opcode in snake case (kLog1p → log1p); a name that is a C++ word gets an
-// underscore (and_). `t` is the type of operand 0; the result has the op's result type, so a bf16 add
-// returns a bf16 node: it casts to f32, computes, and casts back (`rounded`). Transcendentals become
-// branch-free polynomials here, with the ulp budgets listed in the math_*.cc files; nothing calls libm.
-// Integer, NaN, infinity, signed zero and denormal cases are HLO's.
+// A function is named as its opcode in snake case (kLog1p → log1p); a name that is a C++ word gets
+// an underscore (and_). `t` is the type of operand 0; the result has the op's result type, so a
+// bf16 add returns a bf16 node: it casts to f32, computes, and casts back (`rounded`).
+// Transcendentals become branch-free polynomials here, with the ulp budgets listed in the math_*.cc
+// files; nothing calls libm. Integer, NaN, infinity, signed zero and denormal cases are HLO's.
 #pragma once
 
 #include "absl/types/span.h"
@@ -76,7 +76,8 @@ BRAZE_SCALAR_MATH(select);  // pred, on true, on false
 BRAZE_SCALAR_MATH(clamp);   // min, operand, max
 #undef BRAZE_SCALAR_MATH
 
-// direction: int(CompareDirection). total_order: floats ordered -NaN < -inf < … < -0 < +0 < … < NaN.
+// direction: int(CompareDirection). total_order: floats ordered -NaN < -inf < … < -0 < +0 < … <
+// NaN.
 Value compare(Graph& g, Dtype t, Args args, int direction, bool total_order);
 // Value conversion. Complex → real drops the imaginary part; anything → pred is `!= 0`.
 Value convert(Graph& g, Dtype from, Dtype to, Args args);

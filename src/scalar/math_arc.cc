@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inverse trigonometric functions: polynomials on a small range around 0, and the identities that lead
-// there. Constants that are added come in two parts.
+// Inverse trigonometric functions: polynomials on a small range around 0, and the identities that
+// lead there. Constants that are added come in two parts.
 #include "scalar/real_math.h"
 
 namespace braze::scalar::real {
@@ -16,14 +16,13 @@ double half_pi_low(Expr x) { return x.f32() ? -0x1.777a5cp-25 : 0x1.1a62633145c0
 // (atan t - t) for |t| ≤ √2 - 1.
 Expr atan_tail(Expr t) {
   const Expr z = t * t;
-  const Expr p = t.f32() ? polynomial(z, {-0x1.55554ap-2, 0x1.9991a6p-3, -0x1.23b638p-3, 0x1.b1fa24p-4,
-                                          -0x1.f22b4cp-5})
-                         : polynomial(z, {-0x1.5555555555554p-2, 0x1.9999999999652p-3,
-                                          -0x1.2492492475990p-3, 0x1.c71c71b75b585p-4,
-                                          -0x1.745d14bba732ap-4, 0x1.3b136e50b3e05p-4,
-                                          -0x1.110c7467e80aap-4, 0x1.e172186c6ed6bp-5,
-                                          -0x1.ab7df6c21cd3ep-5, 0x1.70eea043bee31p-5,
-                                          -0x1.1239c7ed1079cp-5, 0x1.f1ed087dfa878p-7});
+  const Expr p =
+      t.f32() ? polynomial(z, {-0x1.55554ap-2, 0x1.9991a6p-3, -0x1.23b638p-3, 0x1.b1fa24p-4,
+                               -0x1.f22b4cp-5})
+              : polynomial(z, {-0x1.5555555555554p-2, 0x1.9999999999652p-3, -0x1.2492492475990p-3,
+                               0x1.c71c71b75b585p-4, -0x1.745d14bba732ap-4, 0x1.3b136e50b3e05p-4,
+                               -0x1.110c7467e80aap-4, 0x1.e172186c6ed6bp-5, -0x1.ab7df6c21cd3ep-5,
+                               0x1.70eea043bee31p-5, -0x1.1239c7ed1079cp-5, 0x1.f1ed087dfa878p-7});
   return t * z * p;
 }
 

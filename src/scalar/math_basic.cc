@@ -32,7 +32,8 @@ Scalar total_order_key(Graph& g, Dtype t, Scalar x) {
   const Expr b{&g, g.bitcast(bits_type, x)};
   // Negative numbers: larger magnitude, lower place.
   const Expr sign = b.make(Op::kShrA, b.integer(bit_size(t) - 1));
-  const Expr magnitude = sign.make(Op::kAnd, b.integer(int64_t(~uint64_t{0} >> (65 - bit_size(t)))));
+  const Expr magnitude =
+      sign.make(Op::kAnd, b.integer(int64_t(~uint64_t{0} >> (65 - bit_size(t)))));
   return b.make(Op::kXor, magnitude).s;
 }
 
@@ -55,7 +56,9 @@ Dtype working_type(Dtype t) { return is_narrow_float(t) ? Dtype::kF32 : t; }
 Scalar rounded(Graph& g, Dtype t, Scalar x) { return g.cast(t, x); }
 
 Value add(Graph& g, Dtype t, Args args) { return parts(g, or_pred(t, Op::kAdd, Op::kOr), args); }
-Value subtract(Graph& g, Dtype t, Args args) { return parts(g, or_pred(t, Op::kSub, Op::kXor), args); }
+Value subtract(Graph& g, Dtype t, Args args) {
+  return parts(g, or_pred(t, Op::kSub, Op::kXor), args);
+}
 Value multiply(Graph& g, Dtype t, Args args) {
   if (is_complex(t)) return complex_math::multiply(g, args[0], args[1]);
   return parts(g, or_pred(t, Op::kMul, Op::kAnd), args);
@@ -151,7 +154,8 @@ Value compare(Graph& g, Dtype t, Args args, int direction, bool total_order) {
     return {direction == kNotEqual ? g.logical_not(both) : both};
   }
   if (total_order && is_float(t))
-    return {compare_scalars(g, direction, total_order_key(g, t, a.re), total_order_key(g, t, b.re))};
+    return {
+        compare_scalars(g, direction, total_order_key(g, t, a.re), total_order_key(g, t, b.re))};
   return {compare_scalars(g, direction, a.re, b.re)};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// math.h: conversions. Casts themselves, with their single rounding, are built by Graph::make (cast.cc).
+// math.h: conversions. Casts themselves, with their single rounding, are built by Graph::make
+// (cast.cc).
 #include <algorithm>
 
 #include "scalar/expr.h"
@@ -26,16 +27,17 @@ Value bitcast_convert(Graph& g, Dtype from, Dtype to, Args args) {
   return {g.bitcast(to, args[0].re)};
 }
 
-// By the bits of t: the mantissa is rounded to nearest even, a carry running into the exponent; then
-// exponents beyond the format's become what t has for infinity, and those below its normal range zero.
-// NaNs stay, but without a mantissa there is only infinity.
+// By the bits of t: the mantissa is rounded to nearest even, a carry running into the exponent;
+// then exponents beyond the format's become what t has for infinity, and those below its normal
+// range zero. NaNs stay, but without a mantissa there is only infinity.
 Value reduce_precision(Graph& g, Dtype t, Args args, int64_t exponent_bits, int64_t mantissa_bits) {
   const FloatFormat f = format_of(t);
   const Dtype own = bit_size(t) == 64   ? Dtype::kU64
                     : bit_size(t) == 32 ? Dtype::kU32
                     : bit_size(t) == 16 ? Dtype::kU16
                                         : Dtype::kU8;
-  const Expr bits = Expr{&g, g.bitcast(own, args[0].re)}.cast(own == Dtype::kU64 ? own : Dtype::kU32);
+  const Expr bits =
+      Expr{&g, g.bitcast(own, args[0].re)}.cast(own == Dtype::kU64 ? own : Dtype::kU32);
   const auto number = [&](uint64_t v) { return bits.integer(static_cast<int64_t>(v)); };
   const Expr sign = bits.make(Op::kAnd, number(f.all_ones() + 1));
   const Expr magnitude = bits.make(Op::kAnd, number(f.all_ones()));
@@ -50,7 +52,8 @@ Value reduce_precision(Graph& g, Dtype t, Args args, int64_t exponent_bits, int6
   if (exponent_bits < f.exponent_bits) {
     const int64_t bias = (int64_t{1} << (std::max<int64_t>(exponent_bits, 1) - 1)) - 1;
     if (f.bias >= bias) least = static_cast<uint64_t>(f.bias - bias + 1) << f.mantissa_bits;
-    greatest = std::min(greatest, (static_cast<uint64_t>(f.bias + bias + 1) << f.mantissa_bits) - 1);
+    greatest =
+        std::min(greatest, (static_cast<uint64_t>(f.bias + bias + 1) << f.mantissa_bits) - 1);
   }
   const bool fnuz = f.extremes == Extremes::kFnuz;
   const uint64_t infinity = encode(t, __builtin_inf());

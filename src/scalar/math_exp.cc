@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exponentials: e^x and what is made of it. e^x = 2^n · e^r, n = round(x / ln 2), |r| ≤ ln 2 / 2, with ln 2
-// in two parts, so that r is exact to far below its last place. Arguments are clamped to where the
-// result has reached its limit, so that infinities need no cases; NaN passes through min, max and n.
+// Exponentials: e^x and what is made of it. e^x = 2^n · e^r, n = round(x / ln 2), |r| ≤ ln 2 / 2,
+// with ln 2 in two parts, so that r is exact to far below its last place. Arguments are clamped to
+// where the result has reached its limit, so that infinities need no cases; NaN passes through min,
+// max and n.
 #include "scalar/real_math.h"
 
 namespace braze::scalar::real {
@@ -80,8 +81,8 @@ Expr tanh(Expr x) {
     const Expr m = expm1(-2 * abs(x));
     return copysign(-m / (m + 2), x);
   }
-  // From 9.05 on tanh rounds to 1. n is small: added to the aligner it appears in the low bits, and the
-  // bias makes 2^n of it by a shift.
+  // From 9.05 on tanh rounds to 1. n is small: added to the aligner it appears in the low bits, and
+  // the bias makes 2^n of it by a shift.
   const double aligner = 0x1.8p23 + 127;
   const Expr c = min(abs(x + x), 18.1);
   const Expr aligned = fma(c, 0x1.715476p+0, aligner);
@@ -94,11 +95,11 @@ Expr tanh(Expr x) {
 
 Expr sinh(Expr x) {
   const Expr a = abs(x), z = x * x;
-  const Expr q = x.f32() ? polynomial(z, {0x1.555556p-3, 0x1.111136p-7, 0x1.9ffe04p-13, 0x1.7a2896p-19})
-                         : polynomial(z, {0x1.5555555555556p-3, 0x1.11111111110a0p-7,
-                                          0x1.a01a01a029334p-13, 0x1.71de3a45e721cp-19,
-                                          0x1.ae646773ad04fp-26, 0x1.611a34dcb527fp-33,
-                                          0x1.b4d11c6b8ea05p-41});
+  const Expr q =
+      x.f32() ? polynomial(z, {0x1.555556p-3, 0x1.111136p-7, 0x1.9ffe04p-13, 0x1.7a2896p-19})
+              : polynomial(z, {0x1.5555555555556p-3, 0x1.11111111110a0p-7, 0x1.a01a01a029334p-13,
+                               0x1.71de3a45e721cp-19, 0x1.ae646773ad04fp-26, 0x1.611a34dcb527fp-33,
+                               0x1.b4d11c6b8ea05p-41});
   const Expr h = half_exp(a);
   return select(a < 1.0, fma(x * z, q, x), copysign(h - 0.25 / h, x));
 }

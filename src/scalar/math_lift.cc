@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// math.h: the transcendental functions on every type: f32 and f64 by real_math.h, narrower floats in f32
-// with one rounding at the end, complex by complex_math.h.
+// math.h: the transcendental functions on every type: f32 and f64 by real_math.h, narrower floats
+// in f32 with one rounding at the end, complex by complex_math.h.
 #include "scalar/complex_math.h"
 #include "scalar/float_format.h"
 #include "scalar/math.h"

@@ -33,9 +33,10 @@ Expr assemble(Expr e, Expr f, Expr c) {
     return fma(e, 0x1.62e43p-1, f + small);
   }
   const Expr s = f / (f + 2), z = s * s;
-  const Expr r = z * polynomial(z, {0x1.5555555555592p-1, 0x1.999999997fcf0p-2, 0x1.24924941fd19cp-2,
-                                    0x1.c71c51feedfcep-3, 0x1.7466413027865p-3, 0x1.39a17c7256e77p-3,
-                                    0x1.2f07f820850cfp-3});
+  const Expr r =
+      z * polynomial(z, {0x1.5555555555592p-1, 0x1.999999997fcf0p-2, 0x1.24924941fd19cp-2,
+                         0x1.c71c51feedfcep-3, 0x1.7466413027865p-3, 0x1.39a17c7256e77p-3,
+                         0x1.2f07f820850cfp-3});
   const Expr low = fma(s, half_square + r, fma(e, 0x1.ef35793c76730p-45, c));
   return fma(e, 0x1.62e42fefa3800p-1, f - (half_square - low));
 }
@@ -65,7 +66,8 @@ Expr log1p(Expr x) {
   if (x.f32()) {
     // Scaled like u, the loss joins f. e reaches 128, where the loss no longer matters.
     const Expr e = min(p.e, 126);
-    const Expr scale = (0x7f - e.cast(Dtype::kS32)).make(Op::kShl, p.e.cast(Dtype::kS32).integer(23));
+    const Expr scale =
+        (0x7f - e.cast(Dtype::kS32)).make(Op::kShl, p.e.cast(Dtype::kS32).integer(23));
     r = assemble(p.e, fma(lost, scale.bitcast(x.type()), p.f), x.number(0));
   } else {
     r = assemble(p.e, p.f, lost / u);
@@ -77,7 +79,9 @@ Expr log1p(Expr x) {
 
 namespace {
 
-double large(Expr x) { return x.f32() ? 0x1p30 : 0x1p60; }  // where x + 1 is x and x² not yet infinite
+double large(Expr x) {
+  return x.f32() ? 0x1p30 : 0x1p60;
+}  // where x + 1 is x and x² not yet infinite
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roots and powers. x^y = 2^(y log2 x), the logarithm to more bits than the result: in f64 for f32, as a
-// sum of two f64 for f64.
+// Roots and powers. x^y = 2^(y log2 x), the logarithm to more bits than the result: in f64 for f32,
+// as a sum of two f64 for f64.
 #include "scalar/real_math.h"
 
 namespace braze::scalar::real {
@@ -61,9 +61,10 @@ Two log2_of_f64(Expr x) {
   const Two z2 = two_product(s, s);
   const Two z{z2.high, fma(s + s, st.low, z2.low)};
   // log(1 + f) = 2s + s·z·(2/3 + z·q)
-  const Expr q = polynomial(z.high, {0x1.999999999999ap-2, 0x1.249249249246fp-2, 0x1.c71c71c722787p-3,
-                                     0x1.745d17417e17ep-3, 0x1.3b13b312124f3p-3, 0x1.111094391a1dcp-3,
-                                     0x1.e20b87603b014p-4, 0x1.aaeb5f3400d8dp-4, 0x1.c320190c81fa7p-4});
+  const Expr q =
+      polynomial(z.high, {0x1.999999999999ap-2, 0x1.249249249246fp-2, 0x1.c71c71c722787p-3,
+                          0x1.745d17417e17ep-3, 0x1.3b13b312124f3p-3, 0x1.111094391a1dcp-3,
+                          0x1.e20b87603b014p-4, 0x1.aaeb5f3400d8dp-4, 0x1.c320190c81fa7p-4});
   const Two third = quick_sum(x.number(0x1.5555555555555p-1), z.high * q);
   const Two c{third.high, third.low + 0x1.5555555555555p-55};
   const Two u = multiply(multiply(st, z), c);
@@ -108,8 +109,8 @@ Expr positive_power(Expr a, Expr y, Dtype type) {
 Expr sqrt(Expr x) { return scalar::sqrt(x); }
 Expr rsqrt(Expr x) { return 1 / scalar::sqrt(x); }
 
-// A third of the exponent and mantissa bits gives the root to 5 %; Halley's steps cube the error, and a
-// Newton step with an exact residual finishes.
+// A third of the exponent and mantissa bits gives the root to 5 %; Halley's steps cube the error,
+// and a Newton step with an exact residual finishes.
 Expr cbrt(Expr x) {
   const bool f32 = x.f32();
   const Expr a = abs(x);
@@ -168,7 +169,8 @@ Expr power(Expr x, Expr y) {
   // A harmless base and exponent where there is nothing to compute.
   const Expr base = select(special, x.number(1), a), exponent = select(special, x.number(1), y);
   Expr r = positive_power(base.cast(Dtype::kF64), exponent.cast(Dtype::kF64), type);
-  // Zero and infinity, in base or exponent: the limit is 0 or infinity by which side of 1 the base is.
+  // Zero and infinity, in base or exponent: the limit is 0 or infinity by which side of 1 the base
+  // is.
   const Expr grows = equal_pred(a > 1.0, y > 0.0);
   const Expr limit = select(grows, x.number(kInfinity), x.number(0));
   r = select(special, select(equal(a, 1), x.number(1), limit), r);

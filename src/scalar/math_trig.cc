@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sine, cosine and tangent. x = k·π/2 + r, |r| ≤ π/4 (a little over), r as a sum high + low.
 //
-// Small arguments subtract k times π/2 in three parts. Large ones multiply by those bits of 2/π that
-// matter for their exponent, modulo 4 (Payne and Hanek); that path is a rarely taken branch.
+// Small arguments subtract k times π/2 in three parts. Large ones multiply by those bits of 2/π
+// that matter for their exponent, modulo 4 (Payne and Hanek); that path is a rarely taken branch.
 #include "scalar/real_math.h"
 
 namespace braze::scalar::real {
@@ -34,8 +34,8 @@ Reduced reduce_near(Expr x) {
   return {aligned.bits(), high, fma(k, -third, lost - p_low)};
 }
 
-// f32, |x| ≥ 1e5, in f64. 2/π in pieces of 24 bits; pieces whose product with x is a multiple of 4 are
-// passed over, and five follow. A product of 24-bit numbers is exact.
+// f32, |x| ≥ 1e5, in f64. 2/π in pieces of 24 bits; pieces whose product with x is a multiple of 4
+// are passed over, and five follow. A product of 24-bit numbers is exact.
 Reduced reduce_far_f32(Expr x) {
   constexpr double kPieces[] = {0x1.45f306p-1, 0x1.b93910p-26, 0x1.529fc0p-52,
                                 0x1.3abe88p-75, 0x1.ea69bap-97, 0x1.81b6c4p-121,
@@ -60,7 +60,8 @@ Reduced reduce_far_f32(Expr x) {
   const Expr turns = (sum - k2) + (lost + (product(3) + product(4)));
   const Expr angle = turns * 0x1.921fb54442d18p+0;
   const Expr high = angle.cast(Dtype::kF32);
-  return {(k0 + k1 + k2).cast(Dtype::kS32), high, (angle - high.cast(Dtype::kF64)).cast(Dtype::kF32)};
+  return {(k0 + k1 + k2).cast(Dtype::kS32), high,
+          (angle - high.cast(Dtype::kF64)).cast(Dtype::kF32)};
 }
 
 // 2/π · 2^64: 64 zero bits, then its bits.
@@ -72,18 +73,19 @@ constexpr uint64_t kTwoOverPi[] = {
     0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
     0xf0cfbc209af4361d, 0xa9e391615ee61b08, 0x6599855f14a06840};
 
-// f64, |x| ≥ 2^30, in integers: the mantissa times a window of 192 bits of 2/π whose first bit weighs 2,
-// modulo 2^192, that is modulo 4.
+// f64, |x| ≥ 2^30, in integers: the mantissa times a window of 192 bits of 2/π whose first bit
+// weighs 2, modulo 2^192, that is modulo 4.
 Reduced reduce_far_f64(Expr x) {
   const Dtype u = Dtype::kU64;
   const Expr bits = x.bitcast(u);
   const auto number = [&](uint64_t v) { return bits.integer(static_cast<int64_t>(v)); };
   const auto shr = [&](Expr a, Expr by) { return a.make(Op::kShrL, by); };
   const auto shl = [&](Expr a, Expr by) { return a.make(Op::kShl, by); };
-  const Expr mantissa = bits.make(Op::kAnd, number((uint64_t{1} << 52) - 1)) + number(uint64_t{1} << 52);
+  const Expr mantissa =
+      bits.make(Op::kAnd, number((uint64_t{1} << 52) - 1)) + number(uint64_t{1} << 52);
   const Expr exponent = shr(bits, number(52)).make(Op::kAnd, number(2047));
-  // Bit i of 2/π, from 1, times the mantissa's last place weighs 2^(exponent - 1075 - i): the window
-  // starts at i = exponent - 1076, in a table that starts 65 bits early.
+  // Bit i of 2/π, from 1, times the mantissa's last place weighs 2^(exponent - 1075 - i): the
+  // window starts at i = exponent - 1076, in a table that starts 65 bits early.
   const Expr start = exponent - number(1076 - 63);
   const Expr word = shr(start, number(6)), by = start.make(Op::kAnd, number(63));
   Expr w[4] = {number(0), number(0), number(0), number(0)};
@@ -116,7 +118,8 @@ Reduced reduce_far_f64(Expr x) {
   const Expr rest_low = fma(sum, 0x1.1a62633145c07p-54, fma(sum_low, 0x1.921fb54442d18p+0, error));
   const Expr negative = x < 0.0;
   const Expr q = k.cast(Dtype::kS64);
-  return {select(negative, -q, q), select(negative, -high, high), select(negative, -rest_low, rest_low)};
+  return {select(negative, -q, q), select(negative, -high, high),
+          select(negative, -rest_low, rest_low)};
 }
 
 Reduced reduce_far(Expr x) { return x.f32() ? reduce_far_f32(x) : reduce_far_f64(x); }
@@ -124,11 +127,12 @@ Reduced reduce_far(Expr x) { return x.f32() ? reduce_far_f32(x) : reduce_far_f64
 // Sine and cosine of high + low.
 SinCos polynomials(Expr high, Expr low) {
   const Expr z = high * high, half = z * 0.5;
-  const Expr s = high.f32() ? polynomial(z, {-0x1.555556p-3, 0x1.111108p-7, -0x1.a00f8ap-13, 0x1.6cd362p-19})
-                            : polynomial(z, {-0x1.5555555555555p-3, 0x1.111111111110bp-7,
-                                             -0x1.a01a01a018a7cp-13, 0x1.71de3a5330d4bp-19,
-                                             -0x1.ae64528cd55d3p-26, 0x1.61208b48f48f2p-33,
-                                             -0x1.aaa188198442ap-41});
+  const Expr s =
+      high.f32()
+          ? polynomial(z, {-0x1.555556p-3, 0x1.111108p-7, -0x1.a00f8ap-13, 0x1.6cd362p-19})
+          : polynomial(z, {-0x1.5555555555555p-3, 0x1.111111111110bp-7, -0x1.a01a01a018a7cp-13,
+                           0x1.71de3a5330d4bp-19, -0x1.ae64528cd55d3p-26, 0x1.61208b48f48f2p-33,
+                           -0x1.aaa188198442ap-41});
   const Expr c = high.f32() ? polynomial(z, {0x1.55554ap-5, -0x1.6c0c78p-10, 0x1.99fc34p-16})
                             : polynomial(z, {0x1.555555555554bp-5, -0x1.6c16c16c150fbp-10,
                                              0x1.a01a019ca46d7p-16, -0x1.27e4f7ffea7c9p-22,

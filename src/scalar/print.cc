@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes as text: shared and deep nodes as "%id = …" lines, arguments first, then the root's expression.
+// Nodes as text: shared and deep nodes as "%id = …" lines, arguments first, then the root's
+// expression.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of nodes: ranges of integers, variables they depend on, strides.
 //
-// A range is in mathematical integers and conservative. Where the exact range of an operation leaves its
-// type, the operation may wrap, and nothing but the type's range is known. u64 above INT64_MAX has no
-// representation: an unknown u64 has the range [INT64_MIN, INT64_MAX].
+// A range is in mathematical integers and conservative. Where the exact range of an operation
+// leaves its type, the operation may wrap, and nothing but the type's range is known. u64 above
+// INT64_MAX has no representation: an unknown u64 has the range [INT64_MIN, INT64_MAX].
 #include <algorithm>
 #include <limits>
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar DAG: what one element of a kernel computes, and the index arithmetic that addresses it.
+// The scalar DAG: what one element of a kernel computes, and the index arithmetic to address it.
 //
 // Nodes are hash-consed in a Graph: building the same expression twice gives the same id, so common
 // subexpressions are free. Constructors fold constants and apply the cheap laws of simplify.cc, all
 // exact for IEEE inputs. A node has one element type (Dtype); integer signedness is the type's.
-// 16-bit and smaller floats exist only as loads, stores, selects and casts: arithmetic is done in f32
-// and cast back after every op (make does so itself if asked for narrow arithmetic). A kCast node is
-// between integers, from integers to f32/f64 and back, f32 ↔ f64 or f32 ↔ f16/bf16; make builds other
-// casts from these and integer operations. Complex numbers are pairs of nodes (struct Value).
+// 16-bit and smaller floats exist only as loads, stores, selects and casts: arithmetic is done in
+// f32 and cast back after every op (make does so itself if asked for narrow arithmetic). A kCast
+// node is between integers, from integers to f32/f64 and back, f32 ↔ f64 or f32 ↔ f16/bf16; make
+// builds other casts of these and integer operations. Complex numbers are pairs (struct Value).
 //
-// Semantics are HLO's: integer arithmetic wraps; x/0 = -1 (all ones), x%0 = x, INT_MIN/-1 = INT_MIN,
-// INT_MIN%-1 = 0; shifts by ≥ width give 0 (arithmetic right: the sign); min/max propagate NaN and
-// order -0 < +0; float→int casts truncate, saturate, NaN → 0.
+// Semantics are HLO's: integer arithmetic wraps; x/0 = -1 (all ones), x%0 = x,
+// INT_MIN/-1 = INT_MIN, INT_MIN%-1 = 0; shifts by ≥ width give 0 (arithmetic right: the sign);
+// min/max propagate NaN and order -0 < +0; float→int casts truncate, saturate, NaN → 0.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ namespace braze::scalar {
 enum class Op : uint8_t {
   kConst,   // imm: the value (u64: its bits); floats: f64 bits of the value, rounded to the type
   kVar,     // imm: variable id (a loop index, an accumulator or a combiner's parameter)
-  kLoad,    // imm: buffer id; args[0]: element offset (index type); args[1]: condition (pred) or none:
-            // where it is false the value is unspecified and memory is not touched
+  kLoad,    // imm: buffer id; args[0]: element offset (index type); args[1]: condition (pred) or
+            // none: where it is false the value is unspecified and memory is not touched
   // Arithmetic; args of one type
   kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kAnd, kOr, kXor, kShl, kShrA, kShrL,
   kNeg, kAbs, kNot,
@@ -36,9 +36,9 @@ enum class Op : uint8_t {
   kFma,     // a*b + c in one rounding (floats)
   // Floats
   kSqrt, kFloor, kCeil, kRoundEven, kTrunc, kCopySign,
-  kLdexp,   // args[0] float · 2^args[1], in one rounding, over the full range. args[1] is s32 / s64 of
-            // the same width, or of args[0]'s type, integral or NaN (then the result is NaN). imm 1:
-            // args[0] is NaN or in [2^-20, 2^20], and args[1], a float, is at most 250 (f64: 2000)
+  kLdexp,   // args[0] float · 2^args[1], in one rounding, over the full range. args[1] is s32 / s64
+            // of the same width, or of args[0]'s type, integral or NaN (the result is NaN). imm 1:
+            // args[0] is NaN or in [2^-20, 2^20]; args[1], a float, at most 250 (f64: 2000)
   // Bits
   kPopcnt, kClz,
   // Comparisons: result kPred. Floats: ordered (false on NaN), but kNe is true on NaN.

@@ -4,7 +4,7 @@
 // Every law is exact: it gives the same bits for all inputs, but for the payload and sign of NaNs.
 //   constants      an operation on constants is its value
 //   commutative    the operand made first goes left, constants go right
-//   add, sub       x + -0 = x   x - 0 = x   x + -y = x - y   x - -y = x + y      (not x + 0: x may be -0)
+//   add, sub       x + -0 = x   x - 0 = x   x + -y = x - y   x - -y = x + y   (not x + 0: -0)
 //   mul, div       x·1 = x   x·-1 = -x   -x·-y = x·y   x/1 = x   x/c = x·(1/c), c a power of two
 //   fma            x·1 + y = x + y   x·y + -0 = x·y
 //   signs          --x = x   |-x| = |x|   ||x|| = |x|   copysign(x, c) = ±|x|
@@ -184,7 +184,7 @@ Scalar simplify_compare(Graph& g, Op op, Scalar a, Scalar b) {
   return simplify_order(g, op, a, b);
 }
 
-// Laws that do not apply are cheap; the depth bound keeps any chain of them finite and the stack small.
+// Laws that do not apply are cheap; the depth bound keeps chains of them finite.
 Scalar Graph::simplify(Op op, Dtype t, Scalar a, Scalar b, Scalar c) {
   switch (op) {
     case Op::kSelect: return simplify_select(*this, a, b, c);

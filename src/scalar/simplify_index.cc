@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Laws of index arithmetic: expressions seen as sums c0 + Σ ci·xi, the xi other nodes ("atoms").
 //
-//   sums        like terms join; terms in the order their atoms were made (outer loop variables first, so
-//               that prefixes of a sum are loop-invariant), constant last;  c·k·(x/k) + c·(x rem k) = c·x
+//   sums        like terms join; terms in the order their atoms were made (outer loop variables
+//               first, so that prefixes of a sum are loop-invariant), constant last;
+//               c·k·(x/k) + c·(x rem k) = c·x
 //   div, rem    for x ≥ 0 and g | k, x = g·h + l with 0 ≤ l < g:
 //                 x/k = h/(k/g)      x rem k = g·(h rem k/g) + l      (g = k: h and l)
 //               x = k·q + r with r ≥ 0:   x/k = q + r/k     x rem k = r rem k
 //               (x/j)/k = x/(jk)     (x rem jk)/k = (x/k) rem j       (x rem jk) rem k = x rem k
 //   compare     by the range of the difference; x + c < d becomes x < d - c
 //   wider cast  of a sum is the sum of casts
-// Sums wrap; where a law needs the mathematical value, the range of the sum proves that it does not.
+// Sums wrap; where a law needs the mathematical value, the range of the sum proves they do not.
 #include <algorithm>
 #include <numeric>
 #include <utility>

@@ -7,8 +7,8 @@
 //   min, max      by ranges; of x and x; two constants join
 //   and, or, xor  with 0, all ones, x and itself; two constants join; by ranges: x & ones
 //   shifts        by 0, by the width or more; of 0
-//   casts         a cast of a cast whose middle type holds every value is one cast; likewise int → float
-//                 → int; a cast to an equal type is nothing
+//   casts         a cast of a cast whose middle type holds every value is one cast; likewise
+//                 int → float → int; a cast to an equal type is nothing
 // Casts that are not nodes (scalar.h) are built in cast.cc.
 #include <algorithm>
 
@@ -20,7 +20,9 @@
 namespace braze::scalar {
 namespace {
 
-bool is_int_const(const Graph& g, Scalar s, int64_t v) { return g.is_const(s) && g.const_int(s) == v; }
+bool is_int_const(const Graph& g, Scalar s, int64_t v) {
+  return g.is_const(s) && g.const_int(s) == v;
+}
 bool is_op(const Graph& g, Scalar s, Op op) { return g[s].op == op; }
 bool has_range(const Graph& g, Scalar s) { return g.type(s) != Dtype::kU64 || g.range(s).lo >= 0; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elementary functions as compiled code: error in units of the last place against long double libm,
-// limits and special values, and agreement of widths, targets and the interpreter.
+// The elementary functions as compiled code: error in units of the last place against long double
+// libm, limits and special values, and agreement of widths, targets and the interpreter.
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -107,7 +107,8 @@ long double ulp_of(long double v) {
 // Error of `got` in ulps; NaN and infinite results must be so exactly.
 template <typename T>
 double error_of(T got, long double want) {
-  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : INFINITY;
+  if (std::isnan(want) || std::isnan(got))
+    return std::isnan(want) && std::isnan(got) ? 0 : INFINITY;
   const T rounded = static_cast<T>(want);
   if (got == rounded) {
     if (got == 0 && std::signbit(got) != std::signbit(rounded)) return INFINITY;
@@ -125,9 +126,30 @@ std::vector<float> f32_samples(const Function& f) {
     x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   for (int i = 0; i < 400000; ++i)
     x.push_back(static_cast<float>(f.low + (f.high - f.low) * i / 400000.0));
-  const float special[] = {0.f, -0.f, 1.f, -1.f, INFINITY, -INFINITY, NAN, 1e-45f, -1e-45f, 0x1p-126f,
-                           88.722f, 88.723f, 88.7229f, -103.97f, -104.f, -87.34f, 0.5f, 2.f, 1.0000001f,
-                           0.99999994f, 3.4028235e38f, -3.4028235e38f, 16367173.f * 0x1p72f, 0x1p24f};
+  const float special[] = {0.f,
+                           -0.f,
+                           1.f,
+                           -1.f,
+                           INFINITY,
+                           -INFINITY,
+                           NAN,
+                           1e-45f,
+                           -1e-45f,
+                           0x1p-126f,
+                           88.722f,
+                           88.723f,
+                           88.7229f,
+                           -103.97f,
+                           -104.f,
+                           -87.34f,
+                           0.5f,
+                           2.f,
+                           1.0000001f,
+                           0.99999994f,
+                           3.4028235e38f,
+                           -3.4028235e38f,
+                           16367173.f * 0x1p72f,
+                           0x1p24f};
   for (float v : special) x.push_back(v);
   // Near multiples of π/2.
   for (int k = 1; k < 60000; k += 7) x.push_back(static_cast<float>(k * M_PI_2));
@@ -141,18 +163,42 @@ std::vector<double> f64_samples(const Function& f) {
   for (int i = 0; i < 150000; ++i)
     x.push_back(f.low + (f.high - f.low) * std::ldexp(static_cast<double>(rng() >> 11), -53));
   for (int i = 0; i < 50000; ++i)  // small exponents
-    x.push_back(std::ldexp(static_cast<double>(static_cast<int64_t>(rng())), -63 - int(rng() % 60)));
-  const double special[] = {0., -0., 1, -1, INFINITY, -INFINITY, NAN, 5e-324, -5e-324, 0x1p-1022,
-                            709.78, 709.79, 710.4, -745.1, -745.2, -708.4, 0.5, 2, 1.0000000000000002,
-                            0.9999999999999999, 1.7976931348623157e308, -1.7976931348623157e308,
-                            6381956970095103 * 0x1p797, 0x1p53, 355, 710.475860073944};
+    x.push_back(
+        std::ldexp(static_cast<double>(static_cast<int64_t>(rng())), -63 - int(rng() % 60)));
+  const double special[] = {0.,
+                            -0.,
+                            1,
+                            -1,
+                            INFINITY,
+                            -INFINITY,
+                            NAN,
+                            5e-324,
+                            -5e-324,
+                            0x1p-1022,
+                            709.78,
+                            709.79,
+                            710.4,
+                            -745.1,
+                            -745.2,
+                            -708.4,
+                            0.5,
+                            2,
+                            1.0000000000000002,
+                            0.9999999999999999,
+                            1.7976931348623157e308,
+                            -1.7976931348623157e308,
+                            6381956970095103 * 0x1p797,
+                            0x1p53,
+                            355,
+                            710.475860073944};
   for (double v : special) x.push_back(v);
   for (int k = 1; k < 2000000; k += 171) x.push_back(k * M_PI_2);
   return x;
 }
 
 template <typename T>
-void expect_budget(const Function& f, const std::vector<T>& x, const std::vector<T>& got, double budget) {
+void expect_budget(const Function& f, const std::vector<T>& x, const std::vector<T>& got,
+                   double budget) {
   double worst = 0;
   T at = 0, result = 0;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -163,8 +209,8 @@ void expect_budget(const Function& f, const std::vector<T>& x, const std::vector
       result = got[i];
     }
   }
-  std::printf("  %-9s %s %6.3f ulp at %.17g (%zu points)\n", f.name, sizeof(T) == 4 ? "f32" : "f64", worst,
-              double(at), x.size());
+  std::printf("  %-9s %s %6.3f ulp at %.17g (%zu points)\n", f.name, sizeof(T) == 4 ? "f32" : "f64",
+              worst, double(at), x.size());
   EXPECT_LE(worst, budget) << f.name << (sizeof(T) == 4 ? " f32" : " f64") << " at "
                            << ::testing::PrintToString(at) << ": " << result << ", not "
                            << static_cast<T>(f.ref(at));
@@ -192,9 +238,27 @@ void expect_pairs(const char* name, Lifted f, Dtype t, long double (*ref)(long d
   const auto uniform = [&](double a, double b) {
     return static_cast<T>(a + (b - a) * std::ldexp(static_cast<double>(rng() >> 11), -53));
   };
-  const T special[] = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5, -0.5, 2, -2, 3, -3, 1e30, -1e30,
-                       std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::max(),
-                       std::numeric_limits<T>::lowest(), T(1) + std::numeric_limits<T>::epsilon(), 1e9, 7.5};
+  const T special[] = {0,
+                       -0.0,
+                       1,
+                       -1,
+                       INFINITY,
+                       -INFINITY,
+                       NAN,
+                       0.5,
+                       -0.5,
+                       2,
+                       -2,
+                       3,
+                       -3,
+                       1e30,
+                       -1e30,
+                       std::numeric_limits<T>::denorm_min(),
+                       std::numeric_limits<T>::max(),
+                       std::numeric_limits<T>::lowest(),
+                       T(1) + std::numeric_limits<T>::epsilon(),
+                       1e9,
+                       7.5};
   for (T a : special) {
     for (T b : special) {
       x.push_back(a);
@@ -204,7 +268,8 @@ void expect_pairs(const char* name, Lifted f, Dtype t, long double (*ref)(long d
   for (int i = 0; i < 300000; ++i) {
     x.push_back(uniform(low, high));
     y.push_back(i % 3 ? uniform(-20, 20) : static_cast<T>(static_cast<int>(rng() % 41) - 20));
-    x.push_back(sizeof(T) == 4 ? std::bit_cast<float>(static_cast<uint32_t>(rng())) : std::bit_cast<double>(rng()));
+    x.push_back(sizeof(T) == 4 ? std::bit_cast<float>(static_cast<uint32_t>(rng()))
+                               : std::bit_cast<double>(rng()));
     y.push_back(i % 2 ? uniform(-1.5, 1.5)
                       : sizeof(T) == 4 ? std::bit_cast<float>(static_cast<uint32_t>(rng()))
                                        : std::bit_cast<double>(rng()));
@@ -223,8 +288,8 @@ void expect_pairs(const char* name, Lifted f, Dtype t, long double (*ref)(long d
   }
   std::printf("  %-9s %s %6.3f ulp at %.17g, %.17g\n", name, sizeof(T) == 4 ? "f32" : "f64", worst,
               double(x[at]), double(y[at]));
-  EXPECT_LE(worst, budget) << name << " of " << x[at] << ", " << y[at] << ": " << got[at] << ", not "
-                           << static_cast<T>(ref(x[at], y[at]));
+  EXPECT_LE(worst, budget) << name << " of " << x[at] << ", " << y[at] << ": " << got[at]
+                           << ", not " << static_cast<T>(ref(x[at], y[at]));
 }
 
 TEST(Math, TwoOperands) {
@@ -244,13 +309,15 @@ void expect_constant_powers(Dtype t, double budget) {
     auto jit = std::move(*Jit::create());
     auto f = loop.load(*jit);
     ASSERT_TRUE(f.ok()) << f.status();
-    std::vector<T> x{0, T(-0.0), 1, -1, INFINITY, -INFINITY, NAN, T(1e-30), T(1e30), T(-1e30), T(-2)};
+    std::vector<T> x{0,   T(-0.0),  1,       -1,       INFINITY, -INFINITY,
+                     NAN, T(1e-30), T(1e30), T(-1e30), T(-2)};
     for (int k = 0; k < 20000; ++k) x.push_back(static_cast<T>(std::exp((k - 10000) / 150.0)));
     std::vector<T> out(x.size());
     void* buffers[] = {x.data(), out.data()};
     (*f)(buffers, static_cast<int64_t>(x.size()));
     for (size_t k = 0; k < x.size(); ++k)
-      ASSERT_LE(error_of<T>(out[k], powl(x[k], y)), budget) << x[k] << " to the " << y << ": " << out[k];
+      ASSERT_LE(error_of<T>(out[k], powl(x[k], y)), budget)
+          << x[k] << " to the " << y << ": " << out[k];
   }
 }
 
@@ -271,10 +338,12 @@ TEST(Math, AllHalves) {
         const long double want = f.ref(scalar::decode(t, x[i]));
         const uint64_t right = scalar::encode(t, static_cast<double>(want));
         if (std::isnan(want)) {
-          ASSERT_TRUE(std::isnan(scalar::decode(t, got[i]))) << f.name << " " << name(t) << " " << i;
+          ASSERT_TRUE(std::isnan(scalar::decode(t, got[i])))
+              << f.name << " " << name(t) << " " << i;
           continue;
         }
-        const int distance = std::abs(static_cast<int>(got[i] & 0x7fff) - static_cast<int>(right & 0x7fff));
+        const int distance =
+            std::abs(static_cast<int>(got[i] & 0x7fff) - static_cast<int>(right & 0x7fff));
         off += distance != 0;
         ASSERT_LE(distance, 1) << f.name << " " << name(t) << " of " << scalar::decode(t, x[i]);
         if ((right & 0x7fff) != 0) {
@@ -306,8 +375,9 @@ void expect_agreement(const Function& f, Dtype t, const std::vector<T>& all) {
   for (const auto& [width, target] : others) {
     const std::vector<T> other = Runner<T>(f.emit, t, 1, width, target)(x);
     for (size_t i = 0; i < x.size(); ++i)
-      ASSERT_TRUE(same(got[i], other[i])) << f.name << " of " << x[i] << " at width " << width << " on "
-                                          << target.cpu << ": " << got[i] << " vs " << other[i];
+      ASSERT_TRUE(same(got[i], other[i]))
+          << f.name << " of " << x[i] << " at width " << width << " on " << target.cpu << ": "
+          << got[i] << " vs " << other[i];
   }
   const Scalar root = wide.root;
   scalar::Interpreter interpreter(wide.graph(), {&root, 1});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScalarEmitter against the DAG's interpreter: random expressions, strides, conditions and masks, at
-// every width and on every kind of target this machine can run.
+// ScalarEmitter against the DAG's interpreter: random expressions, strides, conditions and masks,
+// at every width and on every kind of target this machine can run.
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -91,9 +91,10 @@ void check_few(const Graph& g, const std::vector<Scalar>& roots, Memory& memory,
       const Dtype t = g.type(roots[k]);
       const Cell got = take(t, &outputs[k][memory.index * byte_size(t)]);
       ASSERT_TRUE(same(t, got, interpreter[roots[k]]))
-          << "element " << memory.index << " width " << width << " on " << target.cpu << ": " << got.i
-          << " " << got.f << ", not " << interpreter[roots[k]].i << " " << interpreter[roots[k]].f
-          << "\n" << to_string(g, roots[k]);
+          << "element " << memory.index << " width " << width << " on " << target.cpu << ": "
+          << got.i << " " << got.f << ", not " << interpreter[roots[k]].i << " "
+          << interpreter[roots[k]].f << "\n"
+          << to_string(g, roots[k]);
     }
   }
   for (size_t k = 0; k < roots.size(); ++k)
@@ -116,7 +117,8 @@ TEST(ScalarEmit, RandomExpressions) {
     scalar::Generator gen(plain, g, rng);
     std::vector<Scalar> roots;
     for (int k = 0; k < 12; ++k)
-      roots.push_back(gen.expression(scalar::pick(rng, scalar::kExpressions), 1 + int(rng() % 4)).made);
+      roots.push_back(
+          gen.expression(scalar::pick(rng, scalar::kExpressions), 1 + int(rng() % 4)).made);
     const Scalar i = g.index_var(kIndex, kCount);
     Memory memory;
     std::vector<int64_t> ids;
@@ -141,8 +143,8 @@ TEST(ScalarEmit, RandomExpressions) {
 TEST(ScalarEmit, EveryOperation) {
   // Each operation alone, so that a failure names it, on all types.
   Rng rng(6);
-  for (Dtype t : {Dtype::kS4, Dtype::kU2, Dtype::kS8, Dtype::kU8, Dtype::kS16, Dtype::kU16, Dtype::kS32,
-                  Dtype::kU32, Dtype::kS64, Dtype::kU64, Dtype::kF32, Dtype::kF64}) {
+  for (Dtype t : {Dtype::kS4, Dtype::kU2, Dtype::kS8, Dtype::kU8, Dtype::kS16, Dtype::kU16,
+                  Dtype::kS32, Dtype::kU32, Dtype::kS64, Dtype::kU64, Dtype::kF32, Dtype::kF64}) {
     Graph g;
     Memory memory;
     for (int id = 0; id < 3; ++id) memory.add(id, t, kCount, rng);
@@ -222,9 +224,10 @@ TEST(ScalarEmit, AddressesAndConditions) {
     const Scalar zero = g.constant_int(t, 0);
     std::vector<Scalar> roots;
     const Scalar last = c(kCount - 1);
-    for (Scalar offset : {c(3), i, g.sub(last, i), g.mul(i, c(2)), g.add(g.mul(i, c(3)), c(1)),
-                          g.mul(i, c(4)), g.mul(i, c(5)), any, g.rem(i, c(7)), g.div(i, c(3)),
-                          g.sub(c(4 * kCount), g.mul(i, c(3))), g.mul(g.rem(i, c(7)), g.rem(i, c(5)))}) {
+    for (Scalar offset :
+         {c(3), i, g.sub(last, i), g.mul(i, c(2)), g.add(g.mul(i, c(3)), c(1)), g.mul(i, c(4)),
+          g.mul(i, c(5)), any, g.rem(i, c(7)), g.div(i, c(3)), g.sub(c(4 * kCount), g.mul(i, c(3))),
+          g.mul(g.rem(i, c(7)), g.rem(i, c(5)))}) {
       roots.push_back(g.load(t, 0, offset));
       // Where the condition is false the address may be anywhere.
       for (Scalar p : {some, none, g.lt(i, c(9))}) {
@@ -261,7 +264,8 @@ TEST(ScalarEmit, Stores) {
           const size_t bytes = (3 * kCount + 1) * byte_size(t);
           std::vector<std::vector<uint8_t>> got(roots.size(), std::vector<uint8_t>(bytes, 0xcd));
           auto want = got;
-          std::vector<void*> pointers{memory.buffers[0].bytes.data(), memory.buffers[1].bytes.data()};
+          std::vector<void*> pointers{memory.buffers[0].bytes.data(),
+                                      memory.buffers[1].bytes.data()};
           for (auto& o : got) pointers.push_back(o.data());
           auto jit = std::move(*Jit::create());
           auto f = loop.load(*jit);
@@ -302,7 +306,8 @@ TEST(ScalarEmit, Accumulators) {
   const Target& target = host_target();
   auto m = make_module(context, "accumulate", target);
   llvm::IRBuilder<> b(context);
-  auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
+  auto* type =
+      llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
   auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "f", *m);
   auto* entry = llvm::BasicBlock::Create(context, "entry", f);
   auto* body = llvm::BasicBlock::Create(context, "body", f);

@@ -16,8 +16,8 @@
 
 namespace braze::codegen {
 
-// for i in [0, n): outputs[k][i] = roots[k]. Buffers are numbered by their place in `buffers`, inputs
-// first, then one output per root, whose id must not be loaded from. `var` is i.
+// for i in [0, n): outputs[k][i] = roots[k]. Buffers are numbered by their place in `buffers`,
+// inputs first, then one output per root, whose id must not be loaded from. `var` is i.
 struct ScalarLoop {
   const scalar::Graph& g;
   std::vector<scalar::Scalar> roots;
@@ -38,7 +38,8 @@ struct ScalarLoop {
     auto* done = llvm::BasicBlock::Create(b.getContext(), "done", f);
     ScalarEmitter e(b, g, target, w, var);
     for (size_t k = 0; k < bases.size(); ++k) {
-      const int64_t id = k < buffers.size() ? buffers[k] : -1 - static_cast<int64_t>(k - buffers.size());
+      const int64_t id =
+          k < buffers.size() ? buffers[k] : -1 - static_cast<int64_t>(k - buffers.size());
       e.bind_buffer(id, {.base = bases[k], .align = 64, .invariant = k < buffers.size()});
     }
     const int64_t inner[] = {var};
@@ -52,7 +53,8 @@ struct ScalarLoop {
     if (mask_count) {
       std::vector<llvm::Constant*> lanes;
       for (int k = 0; k < w; ++k) lanes.push_back(b.getInt64(k));
-      e.set_mask(b.CreateICmpSLT(llvm::ConstantVector::get(lanes), b.CreateVectorSplat(w, mask_count)));
+      e.set_mask(
+          b.CreateICmpSLT(llvm::ConstantVector::get(lanes), b.CreateVectorSplat(w, mask_count)));
     }
     auto& graph = const_cast<scalar::Graph&>(g);
     const scalar::Scalar offset = graph.var(Dtype::kS64, var);
@@ -70,8 +72,8 @@ struct ScalarLoop {
 
   std::unique_ptr<llvm::Module> module(llvm::LLVMContext& c) const {
     auto m = make_module(c, "test", target);
-    auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c),
-                                         {llvm::PointerType::get(c, 0), llvm::Type::getInt64Ty(c)}, false);
+    auto* type = llvm::FunctionType::get(
+        llvm::Type::getVoidTy(c), {llvm::PointerType::get(c, 0), llvm::Type::getInt64Ty(c)}, false);
     auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "kernel", *m);
     set_function_attributes(*f, target);
     llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));

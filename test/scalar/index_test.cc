@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index arithmetic: what must simplify, and that ranges, strides and laws are true of random expressions.
+// Index arithmetic: what must simplify, and that ranges, strides and laws are true of random
+// expressions.
 #include <random>
 
 #include <gtest/gtest.h>
@@ -20,7 +21,8 @@ struct IndexEnv : EvalEnv {
 struct Index : testing::Test {
   Graph g;
   Scalar c(int64_t v, Dtype t = kT) { return g.constant_int(t, v); }
-  Scalar i = g.index_var(0, 100), j = g.index_var(1, 12), k = g.index_var(2, 5), l = g.index_var(3, 16);
+  Scalar i = g.index_var(0, 100), j = g.index_var(1, 12), k = g.index_var(2, 5),
+         l = g.index_var(3, 16);
 };
 
 TEST_F(Index, DivisionOfStrips) {
@@ -107,7 +109,8 @@ Scalar random_index(Graph& g, std::mt19937_64& rng, int depth, Dtype t, const in
   }
 }
 
-// The same tree without any law: evaluates a tree of plain nodes built from the simplified one's recipe.
+// The same tree without any law: evaluates a tree of plain nodes built from the simplified one's
+// recipe.
 TEST(RandomIndex, RangesStridesAndIdempotence) {
   std::mt19937_64 rng(3);
   const Dtype types[] = {Dtype::kS64, Dtype::kS32, Dtype::kU32, Dtype::kS8, Dtype::kU64};
@@ -136,7 +139,8 @@ TEST(RandomIndex, RangesStridesAndIdempotence) {
         }
         if (known && env.values[v] > 0) {
           const int shift = 64 - bit_size(t);
-          ASSERT_EQ(static_cast<int64_t>(static_cast<uint64_t>(now - last) << shift) >> shift, stride)
+          ASSERT_EQ(static_cast<int64_t>(static_cast<uint64_t>(now - last) << shift) >> shift,
+                    stride)
               << to_string(g, s) << " in v" << v;
         }
         last = now;

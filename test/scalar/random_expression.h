@@ -14,23 +14,58 @@ namespace braze::scalar {
 
 using Rng = std::mt19937_64;
 
-inline const Dtype kInts[] = {Dtype::kS4, Dtype::kU2, Dtype::kS8, Dtype::kU8, Dtype::kS16, Dtype::kU32,
-                       Dtype::kS32, Dtype::kS64, Dtype::kU64};
+inline const Dtype kInts[] = {Dtype::kS4,  Dtype::kU2,  Dtype::kS8,  Dtype::kU8, Dtype::kS16,
+                              Dtype::kU32, Dtype::kS32, Dtype::kS64, Dtype::kU64};
 inline const Dtype kFloats[] = {Dtype::kF32, Dtype::kF64};
-inline const Dtype kAll[] = {Dtype::kPred, Dtype::kS4, Dtype::kU4, Dtype::kS8, Dtype::kU8, Dtype::kS16,
-                      Dtype::kU16, Dtype::kS32, Dtype::kU32, Dtype::kS64, Dtype::kU64,
-                      Dtype::kF4E2M1FN, Dtype::kF6E2M3FN, Dtype::kF6E3M2FN, Dtype::kF8E3M4,
-                      Dtype::kF8E4M3, Dtype::kF8E4M3B11FNUZ, Dtype::kF8E4M3FN, Dtype::kF8E4M3FNUZ,
-                      Dtype::kF8E5M2, Dtype::kF8E5M2FNUZ, Dtype::kF8E8M0FNU, Dtype::kF16,
-                      Dtype::kBF16, Dtype::kF32, Dtype::kF64};
+inline const Dtype kAll[] = {Dtype::kPred,
+                             Dtype::kS4,
+                             Dtype::kU4,
+                             Dtype::kS8,
+                             Dtype::kU8,
+                             Dtype::kS16,
+                             Dtype::kU16,
+                             Dtype::kS32,
+                             Dtype::kU32,
+                             Dtype::kS64,
+                             Dtype::kU64,
+                             Dtype::kF4E2M1FN,
+                             Dtype::kF6E2M3FN,
+                             Dtype::kF6E3M2FN,
+                             Dtype::kF8E3M4,
+                             Dtype::kF8E4M3,
+                             Dtype::kF8E4M3B11FNUZ,
+                             Dtype::kF8E4M3FN,
+                             Dtype::kF8E4M3FNUZ,
+                             Dtype::kF8E5M2,
+                             Dtype::kF8E5M2FNUZ,
+                             Dtype::kF8E8M0FNU,
+                             Dtype::kF16,
+                             Dtype::kBF16,
+                             Dtype::kF32,
+                             Dtype::kF64};
 
 // The sign of a NaN is not kept by laws, so nothing that shows it may be in a random expression: no
 // copysign, and none of the finite formats, where a NaN becomes a signed zero.
-inline const Dtype kExpressions[] = {Dtype::kPred, Dtype::kS4, Dtype::kU4, Dtype::kS8, Dtype::kU8, Dtype::kS16,
-                              Dtype::kU16, Dtype::kS32, Dtype::kU32, Dtype::kS64, Dtype::kU64,
-                              Dtype::kF8E4M3, Dtype::kF8E4M3B11FNUZ, Dtype::kF8E4M3FN,
-                              Dtype::kF8E5M2, Dtype::kF8E8M0FNU, Dtype::kF16, Dtype::kBF16,
-                              Dtype::kF32, Dtype::kF64};
+inline const Dtype kExpressions[] = {Dtype::kPred,
+                                     Dtype::kS4,
+                                     Dtype::kU4,
+                                     Dtype::kS8,
+                                     Dtype::kU8,
+                                     Dtype::kS16,
+                                     Dtype::kU16,
+                                     Dtype::kS32,
+                                     Dtype::kU32,
+                                     Dtype::kS64,
+                                     Dtype::kU64,
+                                     Dtype::kF8E4M3,
+                                     Dtype::kF8E4M3B11FNUZ,
+                                     Dtype::kF8E4M3FN,
+                                     Dtype::kF8E5M2,
+                                     Dtype::kF8E8M0FNU,
+                                     Dtype::kF16,
+                                     Dtype::kBF16,
+                                     Dtype::kF32,
+                                     Dtype::kF64};
 
 template <typename T, size_t N>
 T pick(Rng& r, const T (&from)[N]) { return from[r() % N]; }
@@ -43,10 +78,12 @@ inline Cell random_cell(Rng& r, Dtype t) {
     double v = pick(r, special);
     if (r() % 2) v = std::bit_cast<double>(r());
     if (r() % 2) v = std::bit_cast<float>(static_cast<uint32_t>(r()));
-    if (r() % 3 == 0) v = std::ldexp(static_cast<double>(r() % 4096), static_cast<int>(r() % 40) - 25);
+    if (r() % 3 == 0)
+      v = std::ldexp(static_cast<double>(r() % 4096), static_cast<int>(r() % 40) - 25);
     c.f = round_to(t, v);
   } else {
-    const int64_t special[] = {0, 1, -1, 2, 7, -8, 127, 255, INT64_MIN, INT64_MAX, INT32_MIN, 31, 33};
+    const int64_t special[] = {0,   1,         -1,        2,         7,  -8, 127,
+                               255, INT64_MIN, INT64_MAX, INT32_MIN, 31, 33};
     c.i = wrap(t, r() % 2 ? pick(r, special) : static_cast<int64_t>(r() >> (r() % 64)));
   }
   return c;
@@ -119,7 +156,8 @@ class Generator {
       case 0: return node(Op::kNot, Dtype::kPred, {expression(Dtype::kPred, depth)});
       case 1: {
         const Pair a = expression(Dtype::kPred, depth);
-        return node(pick(rng_, logic), Dtype::kPred, {a, rng_() % 4 ? expression(Dtype::kPred, depth) : a});
+        return node(pick(rng_, logic), Dtype::kPred,
+                    {a, rng_() % 4 ? expression(Dtype::kPred, depth) : a});
       }
       default: {
         const Dtype t = rng_() % 2 ? pick(rng_, kInts) : pick(rng_, kFloats);
@@ -139,13 +177,16 @@ class Generator {
   }
 
   Pair floating(Dtype t, int depth) {
-    const Op unary[] = {Op::kNeg, Op::kAbs, Op::kSqrt, Op::kFloor, Op::kCeil, Op::kRoundEven, Op::kTrunc};
+    const Op unary[] = {Op::kNeg,  Op::kAbs,       Op::kSqrt, Op::kFloor,
+                        Op::kCeil, Op::kRoundEven, Op::kTrunc};
     const Op binary[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMin, Op::kMax, Op::kRem};
     const Pair a = expression(t, depth);
     switch (rng_() % 6) {
       case 0: case 1: return node(pick(rng_, unary), t, {a});
       case 2: return node(Op::kFma, t, {a, expression(t, depth), expression(t, depth)});
-      case 3: return node(Op::kLdexp, t, {a, expression(t == Dtype::kF32 ? Dtype::kS32 : Dtype::kS64, depth)});
+      case 3:
+        return node(Op::kLdexp, t,
+                    {a, expression(t == Dtype::kF32 ? Dtype::kS32 : Dtype::kS64, depth)});
       default: return node(pick(rng_, binary), t, {a, rng_() % 6 ? expression(t, depth) : a});
     }
   }

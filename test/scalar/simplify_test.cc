@@ -50,8 +50,9 @@ TEST(Simplify, CastsRoundOnce) {
         }
         env.values[1] = c;
         const Cell x = evaluate(plain, a, env), y = evaluate(made, b, env);
-        ASSERT_TRUE(same(to, x, y)) << name(from) << " to " << name(to) << " of " << c.f << " " << c.i
-                                    << ": " << x.f << " " << x.i << " vs " << y.f << " " << y.i;
+        ASSERT_TRUE(same(to, x, y))
+            << name(from) << " to " << name(to) << " of " << c.f << " " << c.i << ": " << x.f << " "
+            << x.i << " vs " << y.f << " " << y.i;
       }
     }
   }
@@ -105,7 +106,8 @@ TEST(Simplify, DeepGraphsNeedNoStack) {
 TEST(Simplify, ManyVariables) {
   Graph g;
   std::vector<Scalar> sums;
-  for (int k = 0; k < 200; ++k) sums.push_back(g.add(g.var(Dtype::kF32, k), g.var(Dtype::kF32, k + 1)));
+  for (int k = 0; k < 200; ++k)
+    sums.push_back(g.add(g.var(Dtype::kF32, k), g.var(Dtype::kF32, k + 1)));
   for (int k = 0; k < 200; ++k) {
     EXPECT_TRUE(g.depends_on(sums[k], k));
     EXPECT_TRUE(g.depends_on(sums[k], k + 1));
