@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/conformance.h"
 
+#include "analysis/verify.h"
 #include "base/npy.h"
 #include "eval/evaluator.h"
 #include "frontend/mlir_read.h"
 #include "frontend/stablehlo_import.h"
 #include "ops/check.h"
-#include "ops/laws.h"
 #include "passes/refine_shapes.h"
 
 namespace braze {
@@ -17,23 +17,11 @@ Engine evaluator_engine() {
 
 namespace {
 
-// Each instruction obeys its op's rules.
-Status check_module(const Module& m) {
-  TRY(check_call_graph(m));
-  TRY(check_header(m));
-  for (const auto& c : m.computations())
-    for (const auto& i : c->instrs()) {
-      TRY(check_callee_count(*i));
-      TRY(check_shape(*i));
-    }
-  return absl::OkStatus();
-}
-
 Result<std::unique_ptr<Module>> prepare(const mlir::Module& tree, const std::string& entry) {
   ImportOptions options;
   options.entry = entry;
   ASSIGN(std::unique_ptr<Module> m, import_stablehlo(tree, options));
-  TRY(check_module(*m));
+  TRY(verify(*m));
   // Its value is not used, yet it must run.
   for (const auto& c : m->computations())
     for (const auto& i : c->instrs())
@@ -44,7 +32,7 @@ Result<std::unique_ptr<Module>> prepare(const mlir::Module& tree, const std::str
       }
   if (m->entry()->params().empty() && has_unknown_shapes(*m)) {
     TRY(refine_shapes(*m, {}));
-    TRY(check_module(*m));
+    TRY(verify(*m));
   }
   return m;
 }

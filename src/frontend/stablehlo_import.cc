@@ -218,8 +218,8 @@ Result<std::unique_ptr<Module>> import_stablehlo(const mlir::Module& source,
                                                  const ImportOptions& options) {
   if (!source.op || source.op->regions.empty()) return invalid("the module is empty");
   const mlir::Attr* name = source.op->attr("sym_name");
-  auto module = std::make_unique<Module>(name && !name->text.empty() ? std::string(name->text)
-                                                                     : std::string("module"));
+  auto module = std::make_unique<Module>(
+      name && !name->text.empty() ? stablehlo::legal_name(name->text) : std::string("module"));
   stablehlo::Program program{source, *module, {}, {}};
   for (const mlir::Block& block : source.op->regions[0].blocks)
     for (const mlir::Op* op : block.ops)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/stablehlo_module.h"
 
+#include "base/lexer.h"
 #include "frontend/mlir_read.h"
 #include "frontend/stablehlo_attrs.h"
 #include "frontend/stablehlo_types.h"
@@ -9,6 +10,13 @@ namespace braze::stablehlo {
 
 using mlir::Attr;
 using mlir::AttrKind;
+
+std::string legal_name(std::string_view name) {
+  std::string out(name);
+  for (char& c : out)
+    if (!is_name_char(c)) c = '_';
+  return out.empty() ? "unnamed" : out;
+}
 
 void import_module_attributes(const mlir::Op& op, Module& m) {
   for (const mlir::NamedAttr& a : op.attrs) {
@@ -207,7 +215,7 @@ Status import_function(Program& p, const mlir::Op& func, bool is_entry) {
       return absl::OkStatus();  // a declaration; a call of it is the error
     return op_error(p.source, func, invalid("@", name->text, " must have a body of one block"));
   }
-  Computation* c = p.module.add_computation(p.module.unique_name(name->text));
+  Computation* c = p.module.add_computation(legal_name(name->text));
   Scope scope(p, c, 0);
   std::vector<Instr*> params;
   for (uint32_t k = 0; k < block->num_args; ++k) {

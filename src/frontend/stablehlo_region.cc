@@ -137,7 +137,7 @@ Computation* OpImport::region(size_t k, absl::Span<const Dtype> parameter_types)
 Computation* OpImport::region(size_t k, const RegionShape& shape) {
   Program& p = scope.program;
   // A computation must always come back: after an error an empty one that is never used.
-  Computation* c = p.module.add_computation(p.module.unique_name(
+  Computation* c = p.module.add_computation(legal_name(
       str_cat(op.name.substr(op.name.find('.') + 1), k ? str_cat("_region_", k) : "_region")));
   const mlir::Block* block = op.block(k);
   if (!check(block != nullptr, "each region must have one block")) return c;

@@ -165,6 +165,9 @@ Status import_op(Scope& scope, const mlir::Op& op);
 // "file:line: stablehlo.add : (types) -> types: why".
 Status op_error(const mlir::Module& source, const mlir::Op& op, const Status& why);
 
+// A symbol's name with what HLO names may not hold replaced: "<lambda>" → "_lambda_".
+std::string legal_name(std::string_view name);
+
 // A copy, in the scope, of an instruction that needs no operands but constants; nullptr if it has
 // others.
 Instr* copy_constant(Scope& scope, const Instr* value);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "analysis/verify.h"
 #include "base/npy.h"
 #include "eval/evaluator.h"
 #include "frontend/mlir_read.h"
@@ -67,6 +68,8 @@ std::vector<std::string> import_file(const std::string& path) {
       options.entry = entry;
       auto m = import_stablehlo(*tree, options);
       if (!m.ok()) errors.push_back("@" + entry + ": " + std::string(m.status().message()));
+      else if (Status law = verify(**m); !law.ok())
+        errors.push_back("@" + entry + ": " + std::string(law.message()));
       else if (!(*m)->entry() || !(*m)->entry()->root())
         errors.push_back("@" + entry + ": no root");
     }
