@@ -21,13 +21,16 @@ Status check_parts(const Instr& i, const Computation& c) {
   if (i.parent != &c) return internal("'", i.name, "': its parent is another computation");
   if (!is_legal_name(i.name)) return internal("'", i.name, "' is no legal name");
   for (const Instr* o : i.operands)
-    if (!o || o->parent != &c) return internal("'", i.name, "': an operand is missing or of another computation");
+    if (!o || o->parent != &c)
+      return internal("'", i.name, "': an operand is missing or of another computation");
   if (i.extras)
     for (const Instr* p : i.extras->control_predecessors)
       if (!p || p->parent != &c)
-        return internal("'", i.name, "': a control predecessor is missing or of another computation");
+        return internal("'", i.name,
+                        "': a control predecessor is missing or of another computation");
   for (const Computation* callee : i.calls)
-    if (!callee || callee->module() != c.module()) return internal("'", i.name, "': it calls another module's computation");
+    if (!callee || callee->module() != c.module())
+      return internal("'", i.name, "': it calls another module's computation");
   if (static_cast<int>(i.attrs.index()) != def(i.op).attrs && def(i.op).infer)
     return internal("'", i.name, "': ", name(i.op), " with another op's attributes");
   return {};
@@ -41,7 +44,8 @@ Status check_uses(const Computation& c) {
   for (auto& i : c.instrs()) {
     const auto& expected = uses[i.get()];
     absl::flat_hash_set<const Instr*> listed(i->users.begin(), i->users.end());
-    if (listed.size() != i->users.size()) return internal("'", i->name, "': a user is listed twice");
+    if (listed.size() != i->users.size())
+      return internal("'", i->name, "': a user is listed twice");
     if (listed != expected) return internal("'", i->name, "': its list of users is wrong");
   }
   return {};
@@ -54,7 +58,8 @@ Status check_params(const Computation& c) {
     return internal(count, " parameter instructions, ", c.params().size(), " listed");
   for (size_t n = 0; n < c.params().size(); ++n) {
     const Instr* p = c.params()[n];
-    if (!p || p->parent != &c || !p->is(Op::kParameter) || p->parameter_number() != static_cast<int64_t>(n))
+    if (!p || p->parent != &c || !p->is(Op::kParameter) ||
+        p->parameter_number() != static_cast<int64_t>(n))
       return internal("parameter ", n, " is not listed at its number");
   }
   return {};
@@ -76,11 +81,14 @@ Status check_acyclic(const Computation& c) {
         stack.pop_back();
         continue;
       }
-      const Instr* o = next < operands ? i->operands[next] : i->extras->control_predecessors[next - operands];
+      const Instr* o =
+          next < operands ? i->operands[next] : i->extras->control_predecessors[next - operands];
       ++next;
       auto [it, fresh] = done.try_emplace(o, false);
-      if (fresh) stack.emplace_back(o, 0);
-      else if (!it->second) return internal("'", o->name, "' depends on itself");
+      if (fresh)
+        stack.emplace_back(o, 0);
+      else if (!it->second)
+        return internal("'", o->name, "' depends on itself");
     }
   }
   return {};
@@ -111,9 +119,11 @@ Status check_names(const Module& m) {
   absl::flat_hash_set<std::string_view> computations, instrs;
   for (auto& c : m.computations()) {
     if (!is_legal_name(c->name())) return internal("computation '", c->name(), "': no legal name");
-    if (!computations.insert(c->name()).second) return internal("two computations are named '", c->name(), "'");
+    if (!computations.insert(c->name()).second)
+      return internal("two computations are named '", c->name(), "'");
     for (auto& i : c->instrs())
-      if (!instrs.insert(i->name).second) return internal("two instructions are named '", i->name, "'");
+      if (!instrs.insert(i->name).second)
+        return internal("two instructions are named '", i->name, "'");
   }
   return {};
 }

@@ -3,8 +3,8 @@
 //
 // Structure: operands and control predecessors in their user's computation, no cycles, use lists
 // right, parameters dense, roots set, names legal and unique, callees in the module and never
-// recursive. Meaning: each instruction's shape is what its op's row infers, which is also the law of
-// the op's attributes and of its callees' signatures.
+// recursive. Meaning: each instruction's shape is what its op's row infers, which is also the law
+// of the op's attributes and of its callees' signatures.
 #pragma once
 
 #include "base/status.h"
@@ -12,7 +12,8 @@
 
 namespace braze {
 
-// The first broken law, with computation and instruction; OK if there is none. Linear in the module.
+// The first broken law, with computation and instruction; OK if there is none. Linear in the
+// module.
 Status verify(const Module& m);
 
 // The laws of one computation.

@@ -88,8 +88,10 @@ std::string next_item(std::string_view* s, IsSeparator separates) {
     char c = s->front();
     if (!quote && separates(c)) break;
     s->remove_prefix(1);
-    if (quote ? c == quote : c == '"' || c == '\'') quote = quote ? 0 : c;
-    else out += c;
+    if (quote ? c == quote : c == '"' || c == '\'')
+      quote = quote ? 0 : c;
+    else
+      out += c;
   }
   if (!s->empty()) s->remove_prefix(1);
   return out;
@@ -100,7 +102,8 @@ std::string next_item(std::string_view* s, IsSeparator separates) {
 Debug parse_debug(std::string_view braze_debug, std::string_view xla_flags) {
   Debug d;
   while (!xla_flags.empty()) {
-    std::string item = next_item(&xla_flags, [](char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); });
+    std::string item = next_item(
+        &xla_flags, [](char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); });
     if (!item.empty()) set(kXlaFlags, item, &d);
   }
   // Our own knobs come last: they win.
@@ -145,7 +148,9 @@ bool regex_matches(std::string_view pattern, std::string_view text) {
   return matches;
 }
 
-bool Debug::dumps_module(std::string_view name) const { return dumps() && regex_matches(module, name); }
+bool Debug::dumps_module(std::string_view name) const {
+  return dumps() && regex_matches(module, name);
+}
 bool Debug::dumps_pass(std::string_view name) const { return dumps() && regex_matches(pass, name); }
 
 }  // namespace braze

@@ -23,20 +23,20 @@ enum DebugLevel : int64_t {
   kDebugKernels = 2,  // kernels with cost and share of the roofline
   kDebugModules = 3,  // the module after each pass that changed it
   kDebugKernelIr = 4,
-  kDebugCode = 5,     // LLVM IR and assembly
-  kDebugRules = 6,    // every rule that fires
+  kDebugCode = 5,   // LLVM IR and assembly
+  kDebugRules = 6,  // every rule that fires
 };
 
 struct Debug {
   int64_t level = 0;
-  std::string dump_dir;        // where dumps go; empty: none
-  std::string pass;            // only passes whose name this matches
-  std::string module;          // only modules whose name this matches
-  bool check = false;          // evaluate before and after each pass and compare
-  int64_t verify = 1;          // 0 never, 1 after the pipeline, 2 after each pass
-  int64_t fuel = -1;           // rewrites that may fire in all; -1: no limit
+  std::string dump_dir;  // where dumps go; empty: none
+  std::string pass;      // only passes whose name this matches
+  std::string module;    // only modules whose name this matches
+  bool check = false;    // evaluate before and after each pass and compare
+  int64_t verify = 1;    // 0 never, 1 after the pipeline, 2 after each pass
+  int64_t fuel = -1;     // rewrites that may fire in all; -1: no limit
   bool dump_text = false, dump_proto = false, dump_dot = false, dump_html = false;
-  int64_t host_devices = 0;    // CPU devices to present; 0: as many as the plug-in's own options say
+  int64_t host_devices = 0;  // CPU devices to present; 0: as many as the plug-in's own options say
   std::vector<std::string> unknown;
 
   bool dumps() const { return !dump_dir.empty(); }

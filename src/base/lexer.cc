@@ -77,7 +77,8 @@ std::string_view Lexer::word() {
   size_t start = pos_;
   while (pos_ < text_.size()) {
     unsigned char c = static_cast<unsigned char>(text_[pos_]);
-    if (absl::ascii_isspace(c) || std::string_view(",{}()[]\"").find(c) != std::string_view::npos) break;
+    if (absl::ascii_isspace(c) || std::string_view(",{}()[]\"").find(c) != std::string_view::npos)
+      break;
     ++pos_;
   }
   return slice(start, pos_);
@@ -143,7 +144,8 @@ Result<std::string> Lexer::quoted() {
   std::string_view body = slice(start + 1, pos_ - 1);
   std::string out;
   if (body.find('\\') == std::string_view::npos) return std::string(body);
-  if (!absl::CUnescape({body.data(), body.size()}, &out)) return error(start, "bad escape in the string");
+  if (!absl::CUnescape({body.data(), body.size()}, &out))
+    return error(start, "bad escape in the string");
   return out;
 }
 
@@ -211,7 +213,8 @@ Status Lexer::error(size_t pos, std::string_view message) const {
 
 Status Lexer::expected(std::string_view what) {
   skip_space();
-  if (pos_ >= text_.size()) return error(pos_, str_cat("expected ", what, ", found the end of the text"));
+  if (pos_ >= text_.size())
+    return error(pos_, str_cat("expected ", what, ", found the end of the text"));
   size_t start = pos_;
   std::string_view w = word();
   pos_ = start;

@@ -2,8 +2,8 @@
 // HLO modules as protobufs: HloModuleProto, HloProto and HloSnapshot of xla/service/hlo.proto.
 //
 // Interface: the functions below. Reading accepts any bytes: it returns an error, bounds recursion
-// and takes memory in proportion to the input. Buffer assignments, profiles and other facts that are
-// no part of the program are dropped.
+// and takes memory in proportion to the input. Buffer assignments, profiles and other facts that
+// are no part of the program are dropped.
 #pragma once
 
 #include <memory>
@@ -29,8 +29,10 @@ struct HloSnapshot {
   std::string platform;
 };
 
-Result<std::unique_ptr<Module>> read_hlo_module_proto(std::string_view bytes, const ProtoReadOptions& options = {});
-Result<std::unique_ptr<Module>> read_hlo_proto(std::string_view bytes, const ProtoReadOptions& options = {});
+Result<std::unique_ptr<Module>> read_hlo_module_proto(std::string_view bytes,
+                                                      const ProtoReadOptions& options = {});
+Result<std::unique_ptr<Module>> read_hlo_proto(std::string_view bytes,
+                                               const ProtoReadOptions& options = {});
 Result<HloSnapshot> read_hlo_snapshot(std::string_view bytes, const ProtoReadOptions& options = {});
 // Whichever of the three it is.
 Result<HloSnapshot> read_any_hlo(std::string_view bytes, const ProtoReadOptions& options = {});

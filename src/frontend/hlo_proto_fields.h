@@ -2,8 +2,8 @@
 // Field numbers of xla_data.proto and hlo.proto, once, for reading and writing.
 //
 // `fields(io, x)` calls io for each field of the message that x stands for. io is a reader, which
-// fills the field whose number is at hand, a writer, which appends all of them, or a resetter, which
-// gives each field proto3's zero, where our structs may have another default. Its calls:
+// fills the field whose number is at hand, a writer, which appends all of them, or a resetter,
+// which gives each field proto3's zero, where our structs may have another default. Its calls:
 //   io(number, field)                        scalars, strings, Dims, enums (as varints)
 //   io.names(number, field, names)           enum written as a string
 //   io.offset(number, field, k)              enum whose wire value is ours plus k
@@ -24,17 +24,51 @@ namespace braze::proto {
 
 // HloInstructionProto
 enum InstrField : uint32_t {
-  kName = 1, kOpcode = 2, kShape = 3, kMetadata = 7, kLiteral = 8, kReplicaGroups = 49, kId = 35,
-  kOperandIds = 36, kControlIds = 37, kCalledIds = 38, kSharding = 40, kBackendConfig = 43,
-  kAllReduceId = 45, kConstrainLayout = 56, kOperandShapes = 57, kParameterReplication = 61, kDelta = 66,
-  kFrontendAttributes = 68, kSchedule = 76, kDeviceList = 87, kIsComposite = 89, kOutfeedShape = 29,
+  kName = 1,
+  kOpcode = 2,
+  kShape = 3,
+  kMetadata = 7,
+  kLiteral = 8,
+  kReplicaGroups = 49,
+  kId = 35,
+  kOperandIds = 36,
+  kControlIds = 37,
+  kCalledIds = 38,
+  kSharding = 40,
+  kBackendConfig = 43,
+  kAllReduceId = 45,
+  kConstrainLayout = 56,
+  kOperandShapes = 57,
+  kParameterReplication = 61,
+  kDelta = 66,
+  kFrontendAttributes = 68,
+  kSchedule = 76,
+  kDeviceList = 87,
+  kIsComposite = 89,
+  kOutfeedShape = 29,
 };
 // HloComputationProto
-enum CompField : uint32_t { kCompName = 1, kCompInstrs = 2, kCompShape = 4, kCompId = 5, kCompRoot = 6, kCompIsFusion = 7 };
+enum CompField : uint32_t {
+  kCompName = 1,
+  kCompInstrs = 2,
+  kCompShape = 4,
+  kCompId = 5,
+  kCompRoot = 6,
+  kCompIsFusion = 7
+};
 // HloModuleProto
 enum ModuleField : uint32_t {
-  kModuleName = 1, kEntryName = 2, kComputations = 3, kHostShape = 4, kModuleId = 5, kEntryId = 6,
-  kModuleSchedule = 7, kAliases = 8, kStackFrames = 17, kDonors = 18, kModuleAttributes = 19,
+  kModuleName = 1,
+  kEntryName = 2,
+  kComputations = 3,
+  kHostShape = 4,
+  kModuleId = 5,
+  kEntryId = 6,
+  kModuleSchedule = 7,
+  kAliases = 8,
+  kStackFrames = 17,
+  kDonors = 18,
+  kModuleAttributes = 19,
 };
 
 template <typename IO>
@@ -52,7 +86,8 @@ void fields(IO& io, ConvDims& d) {
 
 template <typename IO>
 void fields(IO& io, Metadata& m) {
-  io(1, m.op_type), io(2, m.op_name), io(3, m.source_file), io(4, m.source_line), io(18, m.source_column);
+  io(1, m.op_type), io(2, m.op_name), io(3, m.source_file), io(4, m.source_line),
+      io(18, m.source_column);
 }
 
 template <typename IO>
@@ -64,7 +99,9 @@ void fields(IO& io, HloSharding& s, int depth = 0) {
   bool grouped = s.group != HloSharding::kNoGroup;
   bool like = s.group == HloSharding::kShardLike;
   io(11, grouped), io(12, s.group_id), io(13, like);
-  s.group = !grouped ? HloSharding::kNoGroup : like ? HloSharding::kShardLike : HloSharding::kShardAs;
+  s.group = !grouped ? HloSharding::kNoGroup
+            : like   ? HloSharding::kShardLike
+                     : HloSharding::kShardAs;
 }
 
 template <typename IO>
@@ -97,16 +134,27 @@ void dot_precision(IO& io, DotAttrs& a) {
     int64_t algorithm = std::find(names.begin(), names.end(), a.algorithm) - names.begin();
     if (algorithm == static_cast<int64_t>(names.size())) algorithm = 0;
     sub(2, algorithm);
-    if (algorithm > 0 && algorithm < static_cast<int64_t>(names.size())) a.algorithm = names[algorithm];
+    if (algorithm > 0 && algorithm < static_cast<int64_t>(names.size()))
+      a.algorithm = names[algorithm];
   });
 }
 
 // The attributes of an instruction, by alternative of Attrs. What is not here (literals, layouts,
 // replica groups) is read and written with the instruction.
-template <typename IO> void fields(IO&, Op, NoAttrs&) {}
-template <typename IO> void fields(IO& io, Op, DimsAttrs& a) { io(14, a.dimensions); }
-template <typename IO> void fields(IO& io, Op, IotaAttrs& a) { io.single(14, a.iota_dimension); }
-template <typename IO> void fields(IO& io, Op, DimAttrs& a) { io.single(14, a.dimension); }
+template <typename IO>
+void fields(IO&, Op, NoAttrs&) {}
+template <typename IO>
+void fields(IO& io, Op, DimsAttrs& a) {
+  io(14, a.dimensions);
+}
+template <typename IO>
+void fields(IO& io, Op, IotaAttrs& a) {
+  io.single(14, a.iota_dimension);
+}
+template <typename IO>
+void fields(IO& io, Op, DimAttrs& a) {
+  io.single(14, a.dimension);
+}
 template <typename IO>
 void fields(IO& io, Op, SliceAttrs& a) {
   io.columns(17, {&a.start, &a.limit, &a.stride}, {1, 2, 3});
@@ -120,9 +168,16 @@ void fields(IO& io, Op, CompareAttrs& a) {
   io.names(63, a.direction, spellings<CompareDirection>());
   io.names(72, a.type, spellings<CompareType>());
 }
-template <typename IO> void fields(IO&, Op, ConstantAttrs&) {}
-template <typename IO> void fields(IO& io, Op, ParameterAttrs& a) { io(9, a.number); }
-template <typename IO> void fields(IO& io, Op, IndexAttrs& a) { io(13, a.index); }
+template <typename IO>
+void fields(IO&, Op, ConstantAttrs&) {}
+template <typename IO>
+void fields(IO& io, Op, ParameterAttrs& a) {
+  io(9, a.number);
+}
+template <typename IO>
+void fields(IO& io, Op, IndexAttrs& a) {
+  io(13, a.index);
+}
 template <typename IO>
 void fields(IO& io, Op, DotAttrs& a) {
   io.message(30, [&](auto& sub) { dot_dims(sub, a); });
@@ -148,12 +203,19 @@ void fields(IO& io, Op, ConvAttrs& a) {
   io.message(kPrecisionConfig, [&](auto& sub) { sub(1, a.precision); });
   io(58, a.batch_groups);
 }
-template <typename IO> void fields(IO& io, Op, WindowAttrs& a) { window(io, a.window); }
-template <typename IO> void fields(IO& io, Op, DynamicSliceAttrs& a) { io(20, a.sizes); }
+template <typename IO>
+void fields(IO& io, Op, WindowAttrs& a) {
+  window(io, a.window);
+}
+template <typename IO>
+void fields(IO& io, Op, DynamicSliceAttrs& a) {
+  io(20, a.sizes);
+}
 template <typename IO>
 void fields(IO& io, Op, GatherAttrs& a) {
   io.message(33, [&](auto& sub) {
-    sub(1, a.offset_dims), sub(2, a.collapsed_slice_dims), sub(3, a.start_index_map), sub(4, a.index_vector_dim);
+    sub(1, a.offset_dims), sub(2, a.collapsed_slice_dims), sub(3, a.start_index_map),
+        sub(4, a.index_vector_dim);
     sub(5, a.operand_batching_dims), sub(6, a.start_indices_batching_dims);
   });
   io(34, a.slice_sizes), io(67, a.indices_are_sorted);
@@ -161,20 +223,37 @@ void fields(IO& io, Op, GatherAttrs& a) {
 template <typename IO>
 void fields(IO& io, Op, ScatterAttrs& a) {
   io.message(48, [&](auto& sub) {
-    sub(1, a.update_window_dims), sub(2, a.inserted_window_dims), sub(3, a.scatter_dims_to_operand_dims);
-    sub(4, a.index_vector_dim), sub(5, a.input_batching_dims), sub(6, a.scatter_indices_batching_dims);
+    sub(1, a.update_window_dims), sub(2, a.inserted_window_dims),
+        sub(3, a.scatter_dims_to_operand_dims);
+    sub(4, a.index_vector_dim), sub(5, a.input_batching_dims),
+        sub(6, a.scatter_indices_batching_dims);
   });
   io(67, a.indices_are_sorted), io(69, a.unique_indices);
 }
-template <typename IO> void fields(IO& io, Op, SortAttrs& a) { io.single(14, a.dimension), io(60, a.is_stable); }
-template <typename IO> void fields(IO& io, Op, TopKAttrs& a) { io(81, a.k), io(85, a.largest); }
-template <typename IO> void fields(IO& io, Op, RngAttrs& a) { io.offset(23, a.distribution, 1); }
-template <typename IO> void fields(IO& io, Op, RngBitsAttrs& a) { io(70, a.algorithm); }
+template <typename IO>
+void fields(IO& io, Op, SortAttrs& a) {
+  io.single(14, a.dimension), io(60, a.is_stable);
+}
+template <typename IO>
+void fields(IO& io, Op, TopKAttrs& a) {
+  io(81, a.k), io(85, a.largest);
+}
+template <typename IO>
+void fields(IO& io, Op, RngAttrs& a) {
+  io.offset(23, a.distribution, 1);
+}
+template <typename IO>
+void fields(IO& io, Op, RngBitsAttrs& a) {
+  io(70, a.algorithm);
+}
 template <typename IO>
 void fields(IO& io, Op, ReducePrecisionAttrs& a) {
   io(18, a.exponent_bits), io(19, a.mantissa_bits);
 }
-template <typename IO> void fields(IO& io, Op, FftAttrs& a) { io(31, a.type), io(32, a.length); }
+template <typename IO>
+void fields(IO& io, Op, FftAttrs& a) {
+  io(31, a.type), io(32, a.length);
+}
 template <typename IO>
 void fields(IO& io, Op, CholeskyAttrs& a) {
   io.message(62, [&](auto& sub) { sub(1, a.lower); });
@@ -198,7 +277,8 @@ void fields(IO& io, Op, CustomCallAttrs& a) {
 template <typename IO>
 void fields(IO& io, Op op, CollectiveAttrs& a) {
   if (op == Op::kAllGather || op == Op::kReduceScatter) io.single(14, a.dimension);
-  if (op == Op::kAllToAll) {  // a dimension is given for one operand, which is split and joined along it
+  if (op ==
+      Op::kAllToAll) {  // a dimension is given for one operand, which is split and joined along it
     Dims d;
     if (a.concat_dimension >= 0) d = {a.dimension};
     io(14, d);

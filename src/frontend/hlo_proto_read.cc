@@ -18,11 +18,20 @@ namespace braze {
 namespace proto {
 
 absl::Span<const std::string_view> dot_algorithms() {
-  static constexpr std::string_view kNames[] = {
-      "", "dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum", "dot_f16_f16_f16",
-      "dot_f16_f16_f32", "dot_bf16_bf16_bf16", "dot_bf16_bf16_f32", "dot_bf16_bf16_f32_x3",
-      "dot_bf16_bf16_f32_x6", "dot_tf32_tf32_f32", "dot_tf32_tf32_f32_x3", "dot_f32_f32_f32",
-      "dot_f64_f64_f64", "dot_bf16_bf16_f32_x9"};
+  static constexpr std::string_view kNames[] = {"",
+                                                "dot_any_f8_any_f8_f32",
+                                                "dot_any_f8_any_f8_f32_fast_accum",
+                                                "dot_f16_f16_f16",
+                                                "dot_f16_f16_f32",
+                                                "dot_bf16_bf16_bf16",
+                                                "dot_bf16_bf16_f32",
+                                                "dot_bf16_bf16_f32_x3",
+                                                "dot_bf16_bf16_f32_x6",
+                                                "dot_tf32_tf32_f32",
+                                                "dot_tf32_tf32_f32_x3",
+                                                "dot_f32_f32_f32",
+                                                "dot_f64_f64_f64",
+                                                "dot_bf16_bf16_f32_x9"};
   return kNames;
 }
 
@@ -106,8 +115,10 @@ void attribute_map(Reader& io, uint32_t number, std::map<std::string, std::strin
       std::string value;
       entry(1, key);
       entry(2, value);
-      if (entry.tag() == 2) map[key] = value;
-      else if (first) map[key];
+      if (entry.tag() == 2)
+        map[key] = value;
+      else if (first)
+        map[key];
       first = false;
     });
   });
@@ -136,7 +147,8 @@ Status ModuleReader::header(std::string_view bytes) {
     });
     io.message(kDonors, [&](Reader& sub) {
       std::vector<InputOutputAlias> donors;
-      sub.each(1, donors, [](Reader& e, InputOutputAlias& a) { e(1, a.parameter), e(2, a.parameter_index); });
+      sub.each(1, donors,
+               [](Reader& e, InputOutputAlias& a) { e(1, a.parameter), e(2, a.parameter_index); });
       for (auto& d : donors)
         if (d.parameter_index.empty()) module_->buffer_donors.push_back(d.parameter);
     });
@@ -174,7 +186,8 @@ Status ModuleReader::program_shape(std::string_view bytes) {
     ASSIGN(Shape s, read_shape(p));
     shapes.push_back(std::move(s));
   }
-  if (!std::all_of(shapes.begin(), shapes.end(), all_row_major)) module_->entry_parameter_layouts = shapes;
+  if (!std::all_of(shapes.begin(), shapes.end(), all_row_major))
+    module_->entry_parameter_layouts = shapes;
   if (result.empty()) return {};
   ASSIGN(Shape s, read_shape(result));
   if (!all_row_major(s)) module_->entry_result_layouts = {s};
@@ -185,7 +198,8 @@ Status ModuleReader::stack_frames(std::string_view bytes) {
   Status status;
   Reader::all(message_of(bytes), status, [&](Reader& io) {
     io(1, files_);
-    io.each(3, locations_, [](Reader& e, FileLocation& l) { e(1, l.file), e(3, l.line), e(4, l.column); });
+    io.each(3, locations_,
+            [](Reader& e, FileLocation& l) { e(1, l.file), e(3, l.line), e(4, l.column); });
     io.each(4, frames_, [](Reader& e, int64_t& location) { e(1, location); });
   });
   return status;
@@ -212,7 +226,8 @@ void ModuleReader::locate(Metadata* m, int64_t frame) const {
   int64_t at = frames_[frame - 1];
   if (at < 1 || at > static_cast<int64_t>(locations_.size())) return;
   const FileLocation& l = locations_[at - 1];
-  if (l.file >= 1 && l.file <= static_cast<int64_t>(files_.size())) m->source_file = std::string(files_[l.file - 1]);
+  if (l.file >= 1 && l.file <= static_cast<int64_t>(files_.size()))
+    m->source_file = std::string(files_[l.file - 1]);
   m->source_line = l.line;
   m->source_column = l.column;
 }
@@ -225,9 +240,11 @@ Result<InstrDraft> ModuleReader::draft(std::string_view bytes) {
   int64_t iota_groups_count = 0, iota_size = 0;
   auto group = [](Reader& e, std::vector<int64_t>& ids) { e(1, ids); };
   Reader::all(message_of(bytes), status, [&](Reader& io) {
-    io(kName, d.name), io(kOpcode, d.opcode), io(kShape, d.shape), io(kLiteral, d.literal), io(kId, d.id);
+    io(kName, d.name), io(kOpcode, d.opcode), io(kShape, d.shape), io(kLiteral, d.literal),
+        io(kId, d.id);
     io(kOperandIds, d.operands), io(kControlIds, d.controls), io(kCalledIds, d.callees);
-    io(kSharding, d.sharding), io(kBackendConfig, d.backend_config), io(kAllReduceId, d.all_reduce_id);
+    io(kSharding, d.sharding), io(kBackendConfig, d.backend_config),
+        io(kAllReduceId, d.all_reduce_id);
     io(kConstrainLayout, d.constrained), io(kOperandShapes, d.operand_shapes), io(kDelta, d.delta);
     io(kSchedule, d.schedule), io(kIsComposite, d.composite);
     io.message(kMetadata, [&](Reader& sub) { fields(sub, d.metadata), sub(15, d.stack_frame); });
@@ -258,14 +275,16 @@ Status ModuleReader::order(const CompDraft& comp, std::vector<InstrDraft>* draft
   if (place.size() != drafts->size()) return {};
   for (const InstrDraft& d : *drafts)
     if (!place.contains(d.id)) return {};
-  std::sort(drafts->begin(), drafts->end(),
-            [&](const InstrDraft& a, const InstrDraft& b) { return place.at(a.id) < place.at(b.id); });
+  std::sort(drafts->begin(), drafts->end(), [&](const InstrDraft& a, const InstrDraft& b) {
+    return place.at(a.id) < place.at(b.id);
+  });
   return {};
 }
 
 Status ModuleReader::computation(const CompDraft& comp) {
   Computation* c = module_->add_computation(legal_name(comp.name));
-  if (!computations_.emplace(comp.id, c).second) return invalid("malformed HLO proto: computation ids repeat");
+  if (!computations_.emplace(comp.id, c).second)
+    return invalid("malformed HLO proto: computation ids repeat");
   bool is_entry = entry_id_ ? comp.id == entry_id_ : comp.name == entry_name_;
   if (is_entry || !module_->entry()) module_->set_entry(c);
   std::vector<InstrDraft> drafts;
@@ -278,9 +297,11 @@ Status ModuleReader::computation(const CompDraft& comp) {
   for (InstrDraft& d : drafts) TRY(instruction(c, d));
   if (c->size() == 0) return invalid("malformed HLO proto: computation '", c->name(), "' is empty");
   for (size_t i = 0; i < c->params().size(); ++i)
-    if (!c->params()[i]) return invalid("malformed HLO proto: computation '", c->name(), "' lacks parameter ", i);
+    if (!c->params()[i])
+      return invalid("malformed HLO proto: computation '", c->name(), "' lacks parameter ", i);
   auto root = values_.find(comp.root);
-  if (root == values_.end()) return invalid("malformed HLO proto: computation '", c->name(), "' lacks its root");
+  if (root == values_.end())
+    return invalid("malformed HLO proto: computation '", c->name(), "' lacks its root");
   c->set_root(root->second);
   return {};
 }
@@ -308,7 +329,8 @@ void mend_zeros(Attrs* attrs) {
   }
   if (auto* a = std::get_if<WindowAttrs>(attrs)) mend(a->window);
   if (auto* a = std::get_if<CustomCallAttrs>(attrs); a && a->api_version == 0) a->api_version = 1;
-  if (auto* a = std::get_if<CollectiveAttrs>(attrs)) a->channel_id = std::max<int64_t>(a->channel_id, 0);
+  if (auto* a = std::get_if<CollectiveAttrs>(attrs))
+    a->channel_id = std::max<int64_t>(a->channel_id, 0);
 }
 
 void leaf_layouts(const Shape& s, std::vector<Dims>* out) {
@@ -319,17 +341,22 @@ void leaf_layouts(const Shape& s, std::vector<Dims>* out) {
 Result<Attrs> ModuleReader::attributes(Op op, const InstrDraft& d, const Shape& shape) {
   Attrs attrs = attrs_at(def(op).attrs, std::make_index_sequence<std::variant_size_v<Attrs>>());
   Status status;
-  std::visit([&](auto& a) {
-    Resetter zero;
-    fields(zero, op, a);
-    if constexpr (std::is_same_v<std::decay_t<decltype(a)>, CollectiveAttrs>) a.concat_dimension = -1;
-    Reader::all(message_of(d.bytes), status, [&](Reader& io) { fields(io, op, a); });
-  }, attrs);
+  std::visit(
+      [&](auto& a) {
+        Resetter zero;
+        fields(zero, op, a);
+        if constexpr (std::is_same_v<std::decay_t<decltype(a)>, CollectiveAttrs>)
+          a.concat_dimension = -1;
+        Reader::all(message_of(d.bytes), status, [&](Reader& io) { fields(io, op, a); });
+      },
+      attrs);
   TRY(status);
   mend_zeros(&attrs);
   if (auto* a = std::get_if<ConstantAttrs>(&attrs)) {
     ASSIGN(a->value, read_literal(d.literal));
-    if (!compatible(a->value.shape(), shape)) return invalid("malformed HLO proto: constant '", d.name, "' has another shape than its value");
+    if (!compatible(a->value.shape(), shape))
+      return invalid("malformed HLO proto: constant '", d.name,
+                     "' has another shape than its value");
   }
   if (auto* a = std::get_if<CollectiveAttrs>(&attrs)) {
     a->replica_groups = d.groups;
@@ -358,7 +385,8 @@ Status ModuleReader::instruction(Computation* c, InstrDraft& d) {
     operands.push_back(it->second);
   }
   if (spelled.part == AsyncPart::kDone) {
-    if (operands.size() != 1) return invalid("malformed HLO proto: ", d.opcode, " takes one operand");
+    if (operands.size() != 1)
+      return invalid("malformed HLO proto: ", d.opcode, " takes one operand");
     values_[d.id] = operands[0];
     return {};
   }
@@ -374,7 +402,8 @@ Status ModuleReader::instruction(Computation* c, InstrDraft& d) {
       return invalid("malformed HLO proto: parameter ", p->number, " is defined twice");
   }
   Instr* i = c->add(spelled.op, shape, operands, std::move(attrs), {}, legal_name(d.name));
-  if (!values_.emplace(d.id, i).second) return invalid("malformed HLO proto: instruction ids repeat");
+  if (!values_.emplace(d.id, i).second)
+    return invalid("malformed HLO proto: instruction ids repeat");
   // XLA lists the body of a while first.
   if (i->op == Op::kWhile && d.callees.size() == 2) std::swap(d.callees[0], d.callees[1]);
   pending_.push_back({i, std::move(d.callees)});
@@ -391,10 +420,12 @@ Status ModuleReader::extras(Instr* i, InstrDraft& d) {
     i->extra().sharding = print_sharding(s);
   }
   if (!d.attributes.empty()) i->extra().frontend_attributes = std::move(d.attributes);
-  if (!d.backend_config.empty() && i->op != Op::kCustomCall) i->extra().backend_config = d.backend_config;
+  if (!d.backend_config.empty() && i->op != Op::kCustomCall)
+    i->extra().backend_config = d.backend_config;
   for (int64_t id : d.controls) {
     auto it = values_.find(id);
-    if (it == values_.end()) return invalid("malformed HLO proto: a control predecessor is not defined");
+    if (it == values_.end())
+      return invalid("malformed HLO proto: a control predecessor is not defined");
     i->extra().control_predecessors.push_back(it->second);
   }
   if (d.composite) i->extra().other["is_composite"] = "true";
@@ -403,7 +434,8 @@ Status ModuleReader::extras(Instr* i, InstrDraft& d) {
   if (d.schedule == 2) i->extra().other["schedule"] = "SCHEDULE_EARLIEST";
   if (!d.replicated.empty()) {
     std::string s = "{";
-    for (int64_t v : d.replicated) s += std::string(s.size() > 1 ? "," : "") + (v ? "true" : "false");
+    for (int64_t v : d.replicated)
+      s += std::string(s.size() > 1 ? "," : "") + (v ? "true" : "false");
     i->extra().other["parameter_replication"] = s + "}";
   }
   return {};
@@ -414,7 +446,8 @@ Status ModuleReader::finish() {
     std::vector<Computation*> calls;
     for (int64_t id : p.callees) {
       auto it = computations_.find(id);
-      if (it == computations_.end()) return invalid("malformed HLO proto: '", p.instr->name, "' calls an unknown computation");
+      if (it == computations_.end())
+        return invalid("malformed HLO proto: '", p.instr->name, "' calls an unknown computation");
       calls.push_back(it->second);
     }
     if (!calls.empty()) p.instr->parent->set_calls(p.instr, calls);
@@ -440,7 +473,8 @@ Result<HloSnapshot> read_snapshot(std::string_view bytes, const ProtoReadOptions
   Status status;
   std::string_view hlo, result;
   std::vector<std::string_view> arguments;
-  Reader::all(message_of(bytes), status, [&](Reader& io) { io(1, hlo), io(2, arguments), io(3, result), io(4, s.platform); });
+  Reader::all(message_of(bytes), status,
+              [&](Reader& io) { io(1, hlo), io(2, arguments), io(3, result), io(4, s.platform); });
   TRY(status);
   ASSIGN(std::string_view module, submessage(hlo, 1));
   ASSIGN(s.module, ModuleReader(options).read(module));
@@ -457,11 +491,13 @@ Result<HloSnapshot> read_snapshot(std::string_view bytes, const ProtoReadOptions
 }  // namespace
 }  // namespace proto
 
-Result<std::unique_ptr<Module>> read_hlo_module_proto(std::string_view bytes, const ProtoReadOptions& options) {
+Result<std::unique_ptr<Module>> read_hlo_module_proto(std::string_view bytes,
+                                                      const ProtoReadOptions& options) {
   return proto::guarded([&] { return proto::ModuleReader(options).read(bytes); });
 }
 
-Result<std::unique_ptr<Module>> read_hlo_proto(std::string_view bytes, const ProtoReadOptions& options) {
+Result<std::unique_ptr<Module>> read_hlo_proto(std::string_view bytes,
+                                               const ProtoReadOptions& options) {
   return proto::guarded([&]() -> Result<std::unique_ptr<Module>> {
     ASSIGN(std::string_view module, proto::submessage(bytes, 1));
     return proto::ModuleReader(options).read(module);

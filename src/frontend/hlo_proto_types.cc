@@ -24,21 +24,36 @@ struct TypeRow {
 };
 
 constexpr TypeRow kTypes[] = {
-    {Dtype::kPred, 1, 2, Packing::kVarint},       {Dtype::kS2, 26, 26, Packing::kBytes},
-    {Dtype::kS4, 21, 21, Packing::kBytes},        {Dtype::kS8, 2, 15, Packing::kBytes},
-    {Dtype::kS16, 3, 17, Packing::kBytes},        {Dtype::kS32, 4, 4, Packing::kVarint},
-    {Dtype::kS64, 5, 5, Packing::kVarint},        {Dtype::kU2, 27, 27, Packing::kBytes},
-    {Dtype::kU4, 22, 22, Packing::kBytes},        {Dtype::kU8, 6, 3, Packing::kBytes},
-    {Dtype::kU16, 7, 16, Packing::kBytes},        {Dtype::kU32, 8, 6, Packing::kVarint},
-    {Dtype::kU64, 9, 7, Packing::kVarint},        {Dtype::kF4E2M1FN, 32, 32, Packing::kBytes},
-    {Dtype::kF8E3M4, 29, 29, Packing::kBytes},    {Dtype::kF8E4M3, 28, 28, Packing::kBytes},
-    {Dtype::kF8E4M3B11FNUZ, 23, 23, Packing::kBytes}, {Dtype::kF8E4M3FN, 20, 20, Packing::kBytes},
-    {Dtype::kF8E4M3FNUZ, 25, 25, Packing::kBytes}, {Dtype::kF8E5M2, 19, 19, Packing::kBytes},
-    {Dtype::kF8E5M2FNUZ, 24, 24, Packing::kBytes}, {Dtype::kF8E8M0FNU, 33, 33, Packing::kBytes},
-    {Dtype::kF16, 10, 11, Packing::kBytes},       {Dtype::kBF16, 16, 13, Packing::kBytes},
-    {Dtype::kF32, 11, 8, Packing::kBytes},        {Dtype::kF64, 12, 9, Packing::kBytes},
-    {Dtype::kC64, 15, 12, Packing::kBytes},       {Dtype::kC128, 18, 18, Packing::kBytes},
-    {Dtype::kTuple, 13, 0, Packing::kBytes},      {Dtype::kToken, 17, 0, Packing::kBytes},
+    {Dtype::kPred, 1, 2, Packing::kVarint},
+    {Dtype::kS2, 26, 26, Packing::kBytes},
+    {Dtype::kS4, 21, 21, Packing::kBytes},
+    {Dtype::kS8, 2, 15, Packing::kBytes},
+    {Dtype::kS16, 3, 17, Packing::kBytes},
+    {Dtype::kS32, 4, 4, Packing::kVarint},
+    {Dtype::kS64, 5, 5, Packing::kVarint},
+    {Dtype::kU2, 27, 27, Packing::kBytes},
+    {Dtype::kU4, 22, 22, Packing::kBytes},
+    {Dtype::kU8, 6, 3, Packing::kBytes},
+    {Dtype::kU16, 7, 16, Packing::kBytes},
+    {Dtype::kU32, 8, 6, Packing::kVarint},
+    {Dtype::kU64, 9, 7, Packing::kVarint},
+    {Dtype::kF4E2M1FN, 32, 32, Packing::kBytes},
+    {Dtype::kF8E3M4, 29, 29, Packing::kBytes},
+    {Dtype::kF8E4M3, 28, 28, Packing::kBytes},
+    {Dtype::kF8E4M3B11FNUZ, 23, 23, Packing::kBytes},
+    {Dtype::kF8E4M3FN, 20, 20, Packing::kBytes},
+    {Dtype::kF8E4M3FNUZ, 25, 25, Packing::kBytes},
+    {Dtype::kF8E5M2, 19, 19, Packing::kBytes},
+    {Dtype::kF8E5M2FNUZ, 24, 24, Packing::kBytes},
+    {Dtype::kF8E8M0FNU, 33, 33, Packing::kBytes},
+    {Dtype::kF16, 10, 11, Packing::kBytes},
+    {Dtype::kBF16, 16, 13, Packing::kBytes},
+    {Dtype::kF32, 11, 8, Packing::kBytes},
+    {Dtype::kF64, 12, 9, Packing::kBytes},
+    {Dtype::kC64, 15, 12, Packing::kBytes},
+    {Dtype::kC128, 18, 18, Packing::kBytes},
+    {Dtype::kTuple, 13, 0, Packing::kBytes},
+    {Dtype::kToken, 17, 0, Packing::kBytes},
     {Dtype::kOpaque, 14, 0, Packing::kBytes},
 };
 
@@ -94,14 +109,16 @@ Result<Shape> read_shape(std::string_view bytes, int depth) {
     io.message(5, [&](Reader& sub) { sub(1, s.layout); });
   });
   TRY(status);
-  auto row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](auto& r) { return r.primitive == type; });
+  auto row = std::find_if(std::begin(kTypes), std::end(kTypes),
+                          [&](auto& r) { return r.primitive == type; });
   if (row == std::end(kTypes)) return unimplemented("HLO proto: element type number ", type);
   s.dtype = row->dtype;
   for (std::string_view p : parts) {
     ASSIGN(Shape part, read_shape(p, depth + 1));
     s.tuple.push_back(std::move(part));
   }
-  if (!s.is_tuple() && !s.tuple.empty()) return invalid("malformed HLO proto: an array with tuple elements");
+  if (!s.is_tuple() && !s.tuple.empty())
+    return invalid("malformed HLO proto: an array with tuple elements");
   if (!s.is_array()) s.dims.clear(), s.layout.clear(), dynamic.clear();
   if (!dynamic.empty() && dynamic.size() != s.dims.size())
     return invalid("malformed HLO proto: dynamic flags do not fit the rank");
@@ -113,7 +130,8 @@ Result<Shape> read_shape(std::string_view bytes, int depth) {
   std::sort(sorted.begin(), sorted.end());
   for (size_t i = 0; i < sorted.size(); ++i)
     if (sorted.size() != s.dims.size() || sorted[i] != static_cast<int64_t>(i))
-      return invalid("malformed HLO proto: the layout of ", to_string(s, false), " is no permutation");
+      return invalid("malformed HLO proto: the layout of ", to_string(s, false),
+                     " is no permutation");
   if (is_row_major(s)) s.layout.clear();
   return s;
 }
@@ -130,7 +148,8 @@ void write_shape(Writer& w, const Shape& s) {
   w.message(5, [&](Writer& sub) {
     if (!layout.empty()) sub(1, layout);
   });
-  for (int64_t i = 0; i < s.rank(); ++i) dynamic.push_back(s.is_dynamic(i) || s.dims[i] == kUnknownDim);
+  for (int64_t i = 0; i < s.rank(); ++i)
+    dynamic.push_back(s.is_dynamic(i) || s.dims[i] == kUnknownDim);
   if (!dynamic.empty()) w(6, dynamic);
 }
 
@@ -143,7 +162,8 @@ Result<Literal> read_literal(std::string_view bytes, int depth) {
   TRY(status);
   ASSIGN(Shape s, read_shape(shape_bytes, depth));
   if (s.is_tuple()) {
-    if (parts.size() != s.tuple.size()) return invalid("malformed HLO proto: a tuple literal lacks elements");
+    if (parts.size() != s.tuple.size())
+      return invalid("malformed HLO proto: a tuple literal lacks elements");
     std::vector<Literal> elements;
     for (std::string_view p : parts) {
       ASSIGN(Literal e, read_literal(p, depth + 1));
@@ -169,7 +189,8 @@ Result<Literal> read_literal(std::string_view bytes, int depth) {
       static_cast<int64_t>(data.size()) == (n * bit_size(s.dtype) + 7) / 8)
     data = unpack(s.dtype, data, n);
   if (data.size() != static_cast<size_t>(n) * size)
-    return invalid("malformed HLO proto: a literal ", to_string(s, false), " with ", data.size(), " bytes of data");
+    return invalid("malformed HLO proto: a literal ", to_string(s, false), " with ", data.size(),
+                   " bytes of data");
   return reorder(s, data);
 }
 

@@ -34,9 +34,12 @@ class ModuleWriter {
   int64_t next_ = 1;
 };
 
-void program_shape(Writer& w, absl::Span<const Shape> params, const Shape& result) {
+// Shapes of the parameters and the result, and the names of the parameters, which XLA insists on.
+void program_shape(Writer& w, absl::Span<const Shape> params, const Shape& result,
+                   const Computation& c) {
   for (const Shape& s : params) w.message(1, [&](Writer& sub) { write_shape(sub, s); });
   w.message(2, [&](Writer& sub) { write_shape(sub, result); });
+  for (const Instr* p : c.params()) w(3, p->name);
 }
 
 void attribute_map(Writer& w, uint32_t number, const std::map<std::string, std::string>& map) {
@@ -71,15 +74,18 @@ void ModuleWriter::header(Writer& w, const Module& m) {
       params.push_back(p->shape);
       clear_layouts(&params.back());
     }
-  Shape result = m.entry_result_layouts.empty() ? m.entry()->root()->shape : m.entry_result_layouts[0];
+  Shape result =
+      m.entry_result_layouts.empty() ? m.entry()->root()->shape : m.entry_result_layouts[0];
   if (m.entry_result_layouts.empty()) clear_layouts(&result);
-  w.message(kHostShape, [&](Writer& sub) { program_shape(sub, params, result); });
+  w.message(kHostShape, [&](Writer& sub) { program_shape(sub, params, result, *m.entry()); });
   if (!m.aliases.empty())
     w.message(kAliases, [&](Writer& sub) {
       sub.each(1, m.aliases, [](Writer& e, InputOutputAlias& a) { fields(e, a); });
     });
   if (!m.buffer_donors.empty())
-    w.message(kDonors, [&](Writer& sub) { sub.each(1, m.buffer_donors, [](Writer& e, int64_t& p) { e(1, p); }); });
+    w.message(kDonors, [&](Writer& sub) {
+      sub.each(1, m.buffer_donors, [](Writer& e, int64_t& p) { e(1, p); });
+    });
   attribute_map(w, kModuleAttributes, m.frontend_attributes);
 }
 
@@ -103,7 +109,8 @@ Status ModuleWriter::write(Writer& w, const Module& m) {
   header(w, m);
   for (Computation* c : all) {
     Status status;
-    w.message(kComputations, [&](Writer& sub) { status = computation(sub, *c, fused.contains(c)); });
+    w.message(kComputations,
+              [&](Writer& sub) { status = computation(sub, *c, fused.contains(c)); });
     TRY(status);
   }
   if (m.is_scheduled) schedule(w);
@@ -122,7 +129,7 @@ Status ModuleWriter::computation(Writer& w, const Computation& c, bool is_fusion
   if (!is_fusion) sequences_.emplace_back(computations_.at(&c), std::move(sequence));
   std::vector<Shape> params;
   for (Instr* p : c.params()) params.push_back(p->shape);
-  w.message(kCompShape, [&](Writer& sub) { program_shape(sub, params, c.root()->shape); });
+  w.message(kCompShape, [&](Writer& sub) { program_shape(sub, params, c.root()->shape, c); });
   w(kCompId, computations_.at(&c));
   w(kCompRoot, instrs_.at(c.root()));
   w(kCompIsFusion, is_fusion);
@@ -131,7 +138,8 @@ Status ModuleWriter::computation(Writer& w, const Computation& c, bool is_fusion
 
 Status check_writable(const Shape& s) {
   for (const Shape& t : s.tuple) TRY(check_writable(t));
-  if (bit_size(s.dtype) == 6) return unimplemented("HLO protos have no element type ", name(s.dtype));
+  if (bit_size(s.dtype) == 6)
+    return unimplemented("HLO protos have no element type ", name(s.dtype));
   if (s.quant) return unimplemented("HLO protos have no quantized types");
   return {};
 }
@@ -163,7 +171,8 @@ Status ModuleWriter::instruction(Writer& w, const Instr& i) {
     TRY(status);
   }
   if (auto* a = std::get_if<CollectiveAttrs>(&i.attrs)) TRY(collective(w, *a));
-  if (i.op == Op::kOutfeed) w.message(kOutfeedShape, [&](Writer& sub) { write_shape(sub, i.operand(0)->shape); });
+  if (i.op == Op::kOutfeed)
+    w.message(kOutfeedShape, [&](Writer& sub) { write_shape(sub, i.operand(0)->shape); });
   return extras(w, i);
 }
 
@@ -244,7 +253,8 @@ Result<std::string> write_hlo_snapshot(const HloSnapshot& s) {
     w.message(2, [&](proto::Writer& sub) { status = proto::write_literal(sub, l); });
     TRY(status);
   }
-  if (s.result) w.message(3, [&](proto::Writer& sub) { status = proto::write_literal(sub, *s.result); });
+  if (s.result)
+    w.message(3, [&](proto::Writer& sub) { status = proto::write_literal(sub, *s.result); });
   TRY(status);
   w(4, s.platform);
   return out;

@@ -10,8 +10,8 @@ namespace braze {
 namespace {
 
 // By HloSharding::Kind; tuples and tilings are written by their contents.
-constexpr std::string_view kKinds[] = {"replicated", "maximal", "tuple", "devices",
-                                       "manual", "unknown", "unreduced"};
+constexpr std::string_view kKinds[] = {"replicated", "maximal", "tuple",    "devices",
+                                       "manual",     "unknown", "unreduced"};
 
 Result<Dims> int_list(Lexer& lex, char open, char close) {
   Dims out;
@@ -40,7 +40,8 @@ Status parse_devices(Lexer& lex, HloSharding* s) {
     if (lex.eat_word("T")) {
       ASSIGN(s->iota_transpose, int_list(lex, '(', ')'));
     } else {
-      for (size_t i = 0; i < s->iota_reshape.size(); ++i) s->iota_transpose.push_back(static_cast<int64_t>(i));
+      for (size_t i = 0; i < s->iota_reshape.size(); ++i)
+        s->iota_transpose.push_back(static_cast<int64_t>(i));
     }
     return {};
   }
@@ -117,11 +118,13 @@ Result<HloSharding> parse_sharding(std::string_view text) {
 std::string print_sharding(const HloSharding& s) {
   std::string out = "{";
   if (s.kind == HloSharding::kTuple) {
-    for (size_t i = 0; i < s.parts.size(); ++i) absl::StrAppend(&out, i ? ", " : "", print_sharding(s.parts[i]));
+    for (size_t i = 0; i < s.parts.size(); ++i)
+      absl::StrAppend(&out, i ? ", " : "", print_sharding(s.parts[i]));
     return out + "}";
   }
   absl::StrAppend(&out, cat_piece(kKinds[s.kind]));
-  if (s.kind == HloSharding::kMaximal) absl::StrAppend(&out, " device=", s.devices.empty() ? 0 : s.devices[0]);
+  if (s.kind == HloSharding::kMaximal)
+    absl::StrAppend(&out, " device=", s.devices.empty() ? 0 : s.devices[0]);
   if (s.kind == HloSharding::kTiled) {
     absl::StrAppend(&out, "=[", join(s.tile), "]");
     if (s.iota_reshape.empty()) {

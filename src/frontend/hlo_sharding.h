@@ -18,12 +18,12 @@ struct HloSharding {
   enum Group : uint8_t { kNoGroup, kShardAs, kShardLike };
 
   Kind kind = kReplicated;
-  Dims tile;                         // kTiled: shape of the array of devices
-  std::vector<int64_t> devices;      // its elements in row-major order, or
-  Dims iota_reshape, iota_transpose; // iota reshaped and transposed; kMaximal: one device
-  bool replicate_last = false;       // the last dimension of `tile` replicates
-  std::vector<Kind> last_dims;       // roles of the trailing dimensions of `tile`
-  std::vector<HloSharding> parts;    // kTuple: one per leaf
+  Dims tile;                          // kTiled: shape of the array of devices
+  std::vector<int64_t> devices;       // its elements in row-major order, or
+  Dims iota_reshape, iota_transpose;  // iota reshaped and transposed; kMaximal: one device
+  bool replicate_last = false;        // the last dimension of `tile` replicates
+  std::vector<Kind> last_dims;        // roles of the trailing dimensions of `tile`
+  std::vector<HloSharding> parts;     // kTuple: one per leaf
   Group group = kNoGroup;
   int64_t group_id = 0;
   bool operator==(const HloSharding&) const = default;

@@ -14,17 +14,27 @@ namespace braze {
 // The spellings of an enum's values, in order of the enumerators.
 template <typename E>
 absl::Span<const std::string_view> spellings();
-template <> absl::Span<const std::string_view> spellings<CompareDirection>();
-template <> absl::Span<const std::string_view> spellings<CompareType>();
-template <> absl::Span<const std::string_view> spellings<Precision>();
-template <> absl::Span<const std::string_view> spellings<FftType>();
-template <> absl::Span<const std::string_view> spellings<RngDistribution>();
-template <> absl::Span<const std::string_view> spellings<RngAlgorithm>();
-template <> absl::Span<const std::string_view> spellings<TransposeA>();
-template <> absl::Span<const std::string_view> spellings<FusionKind>();
+template <>
+absl::Span<const std::string_view> spellings<CompareDirection>();
+template <>
+absl::Span<const std::string_view> spellings<CompareType>();
+template <>
+absl::Span<const std::string_view> spellings<Precision>();
+template <>
+absl::Span<const std::string_view> spellings<FftType>();
+template <>
+absl::Span<const std::string_view> spellings<RngDistribution>();
+template <>
+absl::Span<const std::string_view> spellings<RngAlgorithm>();
+template <>
+absl::Span<const std::string_view> spellings<TransposeA>();
+template <>
+absl::Span<const std::string_view> spellings<FusionKind>();
 
 template <typename E>
-std::string_view spell(E e) { return spellings<E>()[static_cast<size_t>(e)]; }
+std::string_view spell(E e) {
+  return spellings<E>()[static_cast<size_t>(e)];
+}
 template <typename E>
 std::optional<E> unspell(std::string_view s) {
   auto all = spellings<E>();

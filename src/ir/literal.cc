@@ -131,8 +131,8 @@ Literal Literal::tuple(std::vector<Literal> elements) {
 
 Literal Literal::from_bytes(const Shape& shape, absl::Span<const char> bytes) {
   Literal out(shape);
-  if (out.data_)
-    std::memcpy(out.data_->data(), bytes.data(), std::min(bytes.size(), out.data_->size()));
+  const size_t n = out.data_ ? std::min(bytes.size(), out.data_->size()) : 0;
+  if (n > 0) std::memcpy(out.data_->data(), bytes.data(), n);
   return out;
 }
 

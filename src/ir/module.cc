@@ -306,24 +306,32 @@ bool op_has_effect(Op op) {
   }
 }
 
-bool computation_has_effect(const Computation& c, int depth);
+// Computations looked into already: without the set, calls that fan out and meet again would be
+// followed along every path.
+using Seen = absl::flat_hash_set<const Computation*>;
 
-bool instr_has_effect(const Instr& i, int depth) {
+bool computation_has_effect(const Computation& c, int depth, Seen& seen);
+
+bool instr_has_effect(const Instr& i, int depth, Seen& seen) {
   if (op_has_effect(i.op)) return true;
   if (i.op == Op::kCustomCall && i.as<CustomCallAttrs>().side_effect) return true;
-  if (depth > 64) return true;
-  return std::any_of(i.calls.begin(), i.calls.end(),
-                     [&](Computation* c) { return computation_has_effect(*c, depth + 1); });
+  if (depth > 256) return true;
+  return std::any_of(i.calls.begin(), i.calls.end(), [&](Computation* c) {
+    return seen.insert(c).second && computation_has_effect(*c, depth + 1, seen);
+  });
 }
 
-bool computation_has_effect(const Computation& c, int depth) {
+bool computation_has_effect(const Computation& c, int depth, Seen& seen) {
   return std::any_of(c.instrs().begin(), c.instrs().end(),
-                     [&](auto& i) { return instr_has_effect(*i, depth); });
+                     [&](auto& i) { return instr_has_effect(*i, depth, seen); });
 }
 
 }  // namespace
 
-bool has_effect(const Instr& i) { return instr_has_effect(i, 0); }
+bool has_effect(const Instr& i) {
+  Seen seen;
+  return instr_has_effect(i, 0, seen);
+}
 
 std::vector<Instr*> post_order(const Computation& c) {
   std::vector<Instr*> order;

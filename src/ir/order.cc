@@ -39,7 +39,8 @@ std::vector<Instr*> stable_order(absl::Span<Instr* const> roots) {
   return ordered<Instr>(roots, [](Instr* i) {
     std::vector<Instr*> before(i->operands.rbegin(), i->operands.rend());
     if (i->extras)
-      before.insert(before.end(), i->extras->control_predecessors.begin(), i->extras->control_predecessors.end());
+      before.insert(before.end(), i->extras->control_predecessors.begin(),
+                    i->extras->control_predecessors.end());
     return before;
   });
 }

@@ -72,7 +72,7 @@ Result<int64_t> group_size(const InferContext& ctx, int64_t d, bool grows, std::
   const int64_t large = grows ? to : from, small = grows ? from : to;
   if (large == kUnknownDim || small == kUnknownDim) return kUnknownDim;
   if (large == 0 && small == 0) return 1;
-  if (small <= 0 || large % small != 0)
+  if (small <= 0 || large == 0 || large % small != 0)
     return law(rule(ctx, code), "dimension ", d, " goes from ", from, " to ", to,
                ", which no group size explains");
   return large / small;

@@ -18,15 +18,28 @@ constexpr size_t kAnyNumber = 1 << 20;
 
 CalleeCount callee_count(Op op) {
   switch (op) {
-    case Op::kReduce: case Op::kReduceWindow: case Op::kDynamicReduceWindow: case Op::kScatter:
-    case Op::kSort: case Op::kMap: case Op::kCall: case Op::kAllReduce: case Op::kReduceScatter:
+    case Op::kReduce:
+    case Op::kReduceWindow:
+    case Op::kDynamicReduceWindow:
+    case Op::kScatter:
+    case Op::kSort:
+    case Op::kMap:
+    case Op::kCall:
+    case Op::kAllReduce:
+    case Op::kReduceScatter:
     case Op::kFusion:
       return {1, 1};
-    case Op::kWhile: case Op::kSelectAndScatter: return {2, 2};
-    case Op::kConditional: return {1, kAnyNumber};
-    case Op::kCustomCall: return {0, kAnyNumber};
-    case Op::kTopK: return {0, 1};  // older XLA gives it a comparator
-    default: return {0, 0};
+    case Op::kWhile:
+    case Op::kSelectAndScatter:
+      return {2, 2};
+    case Op::kConditional:
+      return {1, kAnyNumber};
+    case Op::kCustomCall:
+      return {0, kAnyNumber};
+    case Op::kTopK:
+      return {0, 1};  // older XLA gives it a comparator
+    default:
+      return {0, 0};
   }
 }
 
@@ -54,10 +67,13 @@ Status check_layouts(const Module& m) {
                        to_string(m.entry_parameter_layouts[i], false), " there and ",
                        to_string(entry.params()[i]->shape, false), " in the entry");
   }
-  if (m.entry_result_layouts.size() > 1) return invalid("entry_computation_layout: more than one result");
-  if (!m.entry_result_layouts.empty() && !compatible(m.entry_result_layouts[0], entry.root()->shape))
-    return invalid("entry_computation_layout: the result is ", to_string(m.entry_result_layouts[0], false),
-                   " there and ", to_string(entry.root()->shape, false), " in the entry");
+  if (m.entry_result_layouts.size() > 1)
+    return invalid("entry_computation_layout: more than one result");
+  if (!m.entry_result_layouts.empty() &&
+      !compatible(m.entry_result_layouts[0], entry.root()->shape))
+    return invalid("entry_computation_layout: the result is ",
+                   to_string(m.entry_result_layouts[0], false), " there and ",
+                   to_string(entry.root()->shape, false), " in the entry");
   return {};
 }
 
@@ -70,7 +86,8 @@ Status check_shape(const Instr& i) {
   Result<Shape> s = infer_shape(i.op, shapes, i.attrs, i.calls, &i.shape);
   if (!s.ok()) {
     std::string where = i.location();
-    return note(str_cat("'", i.name, "'", where.empty() ? "" : str_cat(" (", where, ")")), s.status());
+    return note(str_cat("'", i.name, "'", where.empty() ? "" : str_cat(" (", where, ")")),
+                s.status());
   }
   return {};
 }
@@ -115,7 +132,8 @@ Status check_call_graph(const Module& m) {
       if (f.instr == f.c->instrs().size()) {
         const int mine = depth[f.c] = f.deepest + 1;
         if (mine > kMaxCallDepth)
-          return invalid("calls nest more than ", kMaxCallDepth, " deep below computation '", f.c->name(), "'");
+          return invalid("calls nest more than ", kMaxCallDepth, " deep below computation '",
+                         f.c->name(), "'");
         stack.pop_back();
         if (!stack.empty()) stack.back().deepest = std::max(stack.back().deepest, mine);
         continue;
@@ -128,9 +146,12 @@ Status check_call_graph(const Module& m) {
       }
       const Computation* callee = i.calls[f.call++];
       auto [it, fresh] = depth.try_emplace(callee, 0);
-      if (fresh) stack.push_back({callee});
-      else if (it->second == 0) return invalid("'", i.name, "': computation '", callee->name(), "' calls itself");
-      else f.deepest = std::max(f.deepest, it->second);
+      if (fresh)
+        stack.push_back({callee});
+      else if (it->second == 0)
+        return invalid("'", i.name, "': computation '", callee->name(), "' calls itself");
+      else
+        f.deepest = std::max(f.deepest, it->second);
     }
   }
   return {};
@@ -143,7 +164,8 @@ Status check_header(const Module& m) {
     if (a.parameter < 0 || a.parameter >= params)
       return invalid("input_output_alias: there is no parameter ", a.parameter);
     if (!at_index(entry.params()[a.parameter]->shape, a.parameter_index))
-      return invalid("input_output_alias: parameter ", a.parameter, " has no part ", braced(a.parameter_index));
+      return invalid("input_output_alias: parameter ", a.parameter, " has no part ",
+                     braced(a.parameter_index));
     if (!at_index(entry.root()->shape, a.output_index))
       return invalid("input_output_alias: the result has no part ", braced(a.output_index));
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opcodes as HLO texts and protos spell them, asynchronous forms included.
 //
-// x-start … x-done become the op x itself at the place of the start; the done is another name for it.
+// x-start … x-done become the op x itself at the place of the start; the done is another name for
+// it.
 #pragma once
 
 #include <optional>

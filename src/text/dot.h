@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures of a module, for dumps.
 //
-// Interface: print_dot (Graphviz, a cluster per computation) and print_html (one page without outside
-// parts: every computation as a list with links from use to definition and back, small ones also as
-// a drawing).
+// Interface: print_dot (Graphviz, a cluster per computation) and print_html (one page without
+// outside parts: every computation as a list with links from use to definition and back, small ones
+// also as a drawing).
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads HLO text: all that XLA prints (with or without '%', operand shapes, layouts, metadata, stack
-// frame tables) and what print.h prints.
+// Reads HLO text: all that XLA prints (with or without '%', operand shapes, layouts, metadata,
+// stack frame tables) and what print.h prints.
 //
-// Interface: the functions below. They accept any input: errors name file, line and column, show the
-// line with a caret and say what was expected; recursion and memory are bounded by the text's size.
-// Layouts are kept, tilings and memory spaces dropped. Asynchronous pairs (x-start, x-done) become
-// the plain op. Attributes without a field of their own are kept verbatim.
+// Interface: the functions below. They accept any input: errors name file, line and column, show
+// the line with a caret and say what was expected; recursion and memory are bounded by the text's
+// size. Layouts are kept, tilings and memory spaces dropped. Asynchronous pairs (x-start, x-done)
+// become the plain op. Attributes without a field of their own are kept verbatim.
 #pragma once
 
 #include <memory>

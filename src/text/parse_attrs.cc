@@ -11,6 +11,8 @@ namespace {
 
 constexpr int64_t kMaxWindowDims = 64;
 
+std::string_view message_of(const Status& s) { return {s.message().data(), s.message().size()}; }
+
 // Calls visitors over `fields` and reads the one whose text name matches.
 struct FieldReader {
   Parser& p;
@@ -36,7 +38,7 @@ struct FieldReader {
   void padding(std::string_view field, Dims& low, Dims& high, Dims& interior) {
     if (match(field)) status = read_padding(low, high, interior);
   }
-  void literal(Literal&) {}   // read with the operands
+  void literal(Literal&) {}  // read with the operands
   void number(int64_t&) {}
 
   Status read(std::string_view field, int64_t& v);
@@ -52,8 +54,7 @@ struct FieldReader {
   Status read(std::string_view field, std::vector<OperandAlias>& v);
   Status read(std::string_view field, std::vector<Dims>& v);
   template <typename E>
-    requires std::is_enum_v<E>
-  Status read(std::string_view field, E& v);
+  requires std::is_enum_v<E> Status read(std::string_view field, E& v);
 
   Status read_one_dim(int64_t& v);
   Status read_slice(Dims& start, Dims& limit, Dims& stride);
@@ -62,6 +63,7 @@ struct FieldReader {
   Status read_labels(std::string_view labels, std::string_view letters, size_t pos, Dims* spatial,
                      int64_t* first, int64_t* second);
   Status read_iota_groups(ReplicaGroups& v);
+  Status read_mesh_groups(ReplicaGroups& v);
 };
 
 Status FieldReader::read(std::string_view field, int64_t& v) {
@@ -173,7 +175,8 @@ Status FieldReader::read_padding(Dims& low, Dims& high, Dims& interior) {
   std::string_view w = lex.word();
   std::vector<Dims> groups;
   if (!split_groups(w, 2, 3, &groups))
-    return lex.error(start, "expected padding as low_high or low_high_interior per dimension, joined by 'x'");
+    return lex.error(
+        start, "expected padding as low_high or low_high_interior per dimension, joined by 'x'");
   for (Dims& g : groups) {
     low.push_back(g[0]), high.push_back(g[1]);
     interior.push_back(g.size() == 3 ? g[2] : 0);
@@ -194,21 +197,29 @@ Status FieldReader::read_window_part(std::string_view key, Window& w, bool first
   if (groups.size() > kMaxWindowDims) return lex.error(start, "the window has too many dimensions");
   if (first) w.resize(groups.size());
   if (groups.size() != w.size())
-    return lex.error(start, str_cat("the window has ", w.size(), " dimensions, ", key, " has ", groups.size()));
+    return lex.error(
+        start, str_cat("the window has ", w.size(), " dimensions, ", key, " has ", groups.size()));
   for (size_t i = 0; i < w.size(); ++i) {
     int64_t v = groups[i][0];
-    if (key == "size") w[i].size = v;
-    else if (key == "stride") w[i].stride = v;
-    else if (key == "lhs_dilate") w[i].base_dilation = v;
-    else if (key == "rhs_dilate") w[i].window_dilation = v;
-    else if (key == "rhs_reversal") w[i].reversal = v != 0;
-    else w[i].pad_low = v, w[i].pad_high = groups[i][1];
+    if (key == "size")
+      w[i].size = v;
+    else if (key == "stride")
+      w[i].stride = v;
+    else if (key == "lhs_dilate")
+      w[i].base_dilation = v;
+    else if (key == "rhs_dilate")
+      w[i].window_dilation = v;
+    else if (key == "rhs_reversal")
+      w[i].reversal = v != 0;
+    else
+      w[i].pad_low = v, w[i].pad_high = groups[i][1];
   }
   return {};
 }
 
 Status FieldReader::read(std::string_view, Window& w) {
-  static constexpr std::string_view kKeys[] = {"size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"};
+  static constexpr std::string_view kKeys[] = {"size",       "stride",     "pad",
+                                               "lhs_dilate", "rhs_dilate", "rhs_reversal"};
   Lexer& lex = p.lex();
   w.clear();
   TRY(lex.expect('{', "to open the window"));
@@ -228,7 +239,8 @@ Status FieldReader::read(std::string_view, Window& w) {
   return {};
 }
 
-// One array's labels, such as "bf01": digits are spatial dimensions, '?' a dimension without a role.
+// One array's labels, such as "bf01": digits are spatial dimensions, '?' a dimension without a
+// role.
 Status FieldReader::read_labels(std::string_view labels, std::string_view letters, size_t pos,
                                 Dims* spatial, int64_t* first, int64_t* second) {
   *first = *second = -1;
@@ -243,12 +255,14 @@ Status FieldReader::read_labels(std::string_view labels, std::string_view letter
     }
     if (c == '?') continue;
     if (!role || *role != -1)
-      return p.lex().error(pos, str_cat("dim_labels: '", std::string(1, c), "' is unknown or repeated in '", labels, "'"));
+      return p.lex().error(pos, str_cat("dim_labels: '", std::string(1, c),
+                                        "' is unknown or repeated in '", labels, "'"));
     *role = static_cast<int64_t>(i);
   }
   spatial->resize(count);
   for (int64_t d : *spatial)
-    if (d < 0) return p.lex().error(pos, str_cat("dim_labels: '", labels, "' skips a spatial dimension"));
+    if (d < 0)
+      return p.lex().error(pos, str_cat("dim_labels: '", labels, "' skips a spatial dimension"));
   if (*first < 0 || *second < 0)
     return p.lex().error(pos, str_cat("dim_labels: '", labels, "' lacks '", letters, "'"));
   return {};
@@ -268,14 +282,14 @@ Status FieldReader::read(std::string_view, ConvDims& v) {
   TRY(read_labels(lhs, "bf", start, &v.input_spatial, &v.input_batch, &v.input_feature));
   TRY(read_labels(rhs, "io", start, &v.kernel_spatial, &v.kernel_input, &v.kernel_output));
   TRY(read_labels(out, "bf", start, &v.output_spatial, &v.output_batch, &v.output_feature));
-  if (v.input_spatial.size() != v.kernel_spatial.size() || v.input_spatial.size() != v.output_spatial.size())
+  if (v.input_spatial.size() != v.kernel_spatial.size() ||
+      v.input_spatial.size() != v.output_spatial.size())
     return lex.error(start, "dim_labels: the three parts differ in spatial dimensions");
   return {};
 }
 
 template <typename E>
-  requires std::is_enum_v<E>
-Status FieldReader::read(std::string_view, E& v) {
+requires std::is_enum_v<E> Status FieldReader::read(std::string_view, E& v) {
   Lexer& lex = p.lex();
   lex.skip_space();
   size_t start = lex.pos();
@@ -312,8 +326,53 @@ Status FieldReader::read_iota_groups(ReplicaGroups& v) {
   }
   if (tile.size() != 2) return lex.error(start, "expected [groups,devices per group]");
   Result<ReplicaGroups> groups = iota_groups(tile[0], tile[1], reshape, perm);
-  if (!groups.ok())
-    return lex.error(start, std::string_view(groups.status().message().data(), groups.status().message().size()));
+  if (!groups.ok()) return lex.error(start, message_of(groups.status()));
+  v = *std::move(groups);
+  return {};
+}
+
+// mesh['x'=2,'y'=4] {'x','y':(1)2}: groups along whole axes or parts of them.
+Status FieldReader::read_mesh_groups(ReplicaGroups& v) {
+  Lexer& lex = p.lex();
+  lex.skip_space();
+  const size_t start = lex.pos();
+  auto axis_name = [&](std::string* out) -> Status {
+    TRY(lex.expect('\'', "before an axis' name"));
+    *out = std::string(lex.name());
+    return lex.expect('\'', "after the axis' name");
+  };
+  lex.eat_word("mesh");
+  TRY(lex.expect('[', "to open the mesh"));
+  std::vector<MeshAxis> mesh;
+  while (!lex.eat(']')) {
+    if (!mesh.empty()) TRY(lex.expect(',', "between axes"));
+    MeshAxis a;
+    TRY(axis_name(&a.name));
+    TRY(lex.expect('=', "before the axis' size"));
+    ASSIGN(a.size, lex.integer());
+    mesh.push_back(std::move(a));
+  }
+  if (lex.peek() == ',') return lex.error("a mesh with device_ids is not supported");
+  TRY(lex.expect('{', "to open the axes of the groups"));
+  std::vector<MeshAxisPart> parts;
+  while (!lex.eat('}')) {
+    if (!parts.empty()) TRY(lex.expect(',', "between axes"));
+    MeshAxisPart part;
+    std::string name;
+    TRY(axis_name(&name));
+    while (part.axis < mesh.size() && mesh[part.axis].name != name) ++part.axis;
+    if (part.axis == mesh.size()) return lex.error(str_cat("the mesh has no axis '", name, "'"));
+    part.size = mesh[part.axis].size;
+    if (lex.eat(':')) {
+      TRY(lex.expect('(', "before the part's place"));
+      ASSIGN(part.pre, lex.integer());
+      TRY(lex.expect(')', "after the part's place"));
+      ASSIGN(part.size, lex.integer());
+    }
+    parts.push_back(part);
+  }
+  Result<ReplicaGroups> groups = mesh_groups(mesh, parts);
+  if (!groups.ok()) return lex.error(start, message_of(groups.status()));
   v = *std::move(groups);
   return {};
 }
@@ -321,6 +380,7 @@ Status FieldReader::read_iota_groups(ReplicaGroups& v) {
 Status FieldReader::read(std::string_view, ReplicaGroups& v) {
   Lexer& lex = p.lex();
   v.clear();
+  if (lex.peek() == 'm') return read_mesh_groups(v);
   if (lex.peek() == '[') return read_iota_groups(v);
   TRY(lex.expect('{', "to open the replica groups"));
   if (lex.eat('}')) return {};

@@ -81,7 +81,7 @@ Status Parser::operands(Draft* d) {
   if (d->op == Op::kConstant && d->async == AsyncPart::kNone) return constant_value(d);
   if (lex_.peek() == ')') return {};
   do {
-    ASSIGN(Instr* o, operand());
+    ASSIGN(Instr * o, operand());
     d->operands.push_back(o);
   } while (lex_.eat(','));
   return {};
@@ -114,7 +114,8 @@ Result<Instr*> Parser::operand() {
   if (n.empty()) return lex_.expected("an operand");
   auto it = values_.find(std::string(n));
   if (it == values_.end())
-    return lex_.error(start, str_cat("'", n, "' is not defined before its use in this computation"));
+    return lex_.error(start,
+                      str_cat("'", n, "' is not defined before its use in this computation"));
   return it->second;
 }
 
@@ -126,9 +127,8 @@ Status Parser::attributes(Draft* d) {
     if (n.empty()) return lex_.expected("an attribute");
     if (lex_.peek_raw() != '=') return lex_.expected(str_cat("'=' after attribute ", n));
     lex_.seek(lex_.pos() + 1);
-    if (std::find(d->seen.begin(), d->seen.end(), n) != d->seen.end())
+    if (!d->seen.insert(std::string(n)).second)
       return lex_.error(start, str_cat("attribute '", n, "' is given twice"));
-    d->seen.emplace_back(n);
     TRY(attribute(d, n));
   }
   return {};
@@ -140,10 +140,18 @@ Status Parser::attribute(Draft* d, std::string_view n) {
   if (n == "quantization") return quantization(&d->shape);
   ASSIGN(bool known, parse_field(*this, d->op, n, &d->attrs));
   if (known) return {};
-  static constexpr std::string_view kCallees[] = {
-      "to_apply", "calls", "condition", "body", "select", "scatter", "true_computation",
-      "false_computation", "branch_computations", "called_computations"};
-  if (std::find(std::begin(kCallees), std::end(kCallees), n) != std::end(kCallees)) return callees(d, n);
+  static constexpr std::string_view kCallees[] = {"to_apply",
+                                                  "calls",
+                                                  "condition",
+                                                  "body",
+                                                  "select",
+                                                  "scatter",
+                                                  "true_computation",
+                                                  "false_computation",
+                                                  "branch_computations",
+                                                  "called_computations"};
+  if (std::find(std::begin(kCallees), std::end(kCallees), n) != std::end(kCallees))
+    return callees(d, n);
   if (n == "frontend_attributes") {
     ASSIGN(d->extra().frontend_attributes, attribute_map());
     return {};
@@ -153,9 +161,12 @@ Status Parser::attribute(Draft* d, std::string_view n) {
     return {};
   }
   ASSIGN(std::string_view raw, lex_.raw_value());
-  if (n == "sharding") d->extra().sharding = std::string(raw);
-  else if (n == "backend_config") d->extra().backend_config = std::string(raw);
-  else d->extra().other[std::string(n)] = std::string(raw);
+  if (n == "sharding")
+    d->extra().sharding = std::string(raw);
+  else if (n == "backend_config")
+    d->extra().backend_config = std::string(raw);
+  else
+    d->extra().other[std::string(n)] = std::string(raw);
   return {};
 }
 
@@ -178,10 +189,10 @@ Status Parser::callees(Draft* d, std::string_view n) {
 Status Parser::control_predecessors(Draft* d) {
   TRY(lex_.expect('{', "to open the control predecessors"));
   if (lex_.eat('}')) return {};
+  absl::flat_hash_set<Instr*> known;
   do {
-    ASSIGN(Instr* i, operand());
-    std::vector<Instr*>& all = d->extra().control_predecessors;
-    if (std::find(all.begin(), all.end(), i) == all.end()) all.push_back(i);
+    ASSIGN(Instr * i, operand());
+    if (known.insert(i).second) d->extra().control_predecessors.push_back(i);
   } while (lex_.eat(','));
   return lex_.expect('}', "after the control predecessors");
 }
@@ -192,11 +203,15 @@ Status Parser::metadata(Metadata* m) {
     std::string_view key = lex_.name();
     if (key.empty()) return lex_.expected("a metadata field or '}'");
     TRY(lex_.expect('=', str_cat("after ", key)));
-    std::string* text = key == "op_type" ? &m->op_type : key == "op_name" ? &m->op_name
-                        : key == "source_file" ? &m->source_file : nullptr;
+    std::string* text = key == "op_type"       ? &m->op_type
+                        : key == "op_name"     ? &m->op_name
+                        : key == "source_file" ? &m->source_file
+                                               : nullptr;
     int64_t frame = 0;
-    int64_t* number = key == "source_line" ? &m->source_line : key == "source_column" ? &m->source_column
-                      : key == "stack_frame_id" ? &frame : nullptr;
+    int64_t* number = key == "source_line"      ? &m->source_line
+                      : key == "source_column"  ? &m->source_column
+                      : key == "stack_frame_id" ? &frame
+                                                : nullptr;
     if (text) {
       ASSIGN(*text, lex_.quoted());
     } else if (number) {
@@ -208,7 +223,8 @@ Status Parser::metadata(Metadata* m) {
       int64_t at = frames_[frame - 1].location;
       if (at > 0 && at <= static_cast<int64_t>(locations_.size())) {
         const FileLocation& l = locations_[at - 1];
-        if (l.file > 0 && l.file <= static_cast<int64_t>(files_.size())) m->source_file = files_[l.file - 1];
+        if (l.file > 0 && l.file <= static_cast<int64_t>(files_.size()))
+          m->source_file = files_[l.file - 1];
         m->source_line = l.line;
         m->source_column = l.column;
       }
@@ -229,11 +245,10 @@ void leaf_layouts(const Shape& s, std::vector<Dims>* out) {
 
 // What depends on several attributes at once.
 Status Parser::complete(Draft* d) {
-  auto given = [&](std::string_view n) {
-    return std::find(d->seen.begin(), d->seen.end(), n) != d->seen.end();
-  };
+  auto given = [&](std::string_view n) { return d->seen.contains(std::string(n)); };
   for (std::string_view n : required_attributes(d->op))
-    if (!given(n)) return lex_.error(d->pos, str_cat(name(d->op), " needs the attribute '", n, "'"));
+    if (!given(n))
+      return lex_.error(d->pos, str_cat(name(d->op), " needs the attribute '", n, "'"));
   if (d->async == AsyncPart::kStart) {
     Result<Shape> s = unwrap_start(d->op, d->shape);
     if (!s.ok()) return lex_.error(d->pos, message_of(s.status()));
@@ -242,9 +257,11 @@ Status Parser::complete(Draft* d) {
   if (auto* a = std::get_if<CustomCallAttrs>(&d->attrs); a && given("operand_layout_constraints"))
     leaf_layouts(d->shape, &a->result_layouts);
   if (auto* a = std::get_if<CompareAttrs>(&d->attrs); a && !d->operands.empty())
-    if (a->type == default_compare_type(d->operands[0]->shape.dtype)) a->type = CompareType::kDefault;
+    if (a->type == default_compare_type(d->operands[0]->shape.dtype))
+      a->type = CompareType::kDefault;
   // XLA leaves false flags out.
-  if (auto* a = std::get_if<TriangularSolveAttrs>(&d->attrs); a && !given("left_side")) a->left_side = false;
+  if (auto* a = std::get_if<TriangularSolveAttrs>(&d->attrs); a && !given("left_side"))
+    a->left_side = false;
   if (auto* a = std::get_if<CollectiveAttrs>(&d->attrs); a && d->op == Op::kAllToAll) {
     // One operand is split and concatenated along one dimension; several are exchanged whole.
     if (given("dimensions") && !given("concat_dimension")) a->concat_dimension = a->dimension;

@@ -85,7 +85,8 @@ Status Parser::entry_layout() {
   if (!lex_.eat("->")) return lex_.expected("'->' before the result's shape");
   ASSIGN(Shape result, shape());
   TRY(lex_.expect('}', "after the entry's layout"));
-  if (!std::all_of(params.begin(), params.end(), all_row_major)) module_->entry_parameter_layouts = params;
+  if (!std::all_of(params.begin(), params.end(), all_row_major))
+    module_->entry_parameter_layouts = params;
   if (!all_row_major(result)) module_->entry_result_layouts = {result};
   return {};
 }
@@ -104,8 +105,10 @@ Status Parser::input_output_alias() {
       ASSIGN(a.parameter_index, int_list());
     }
     if (lex_.eat(',')) {
-      if (lex_.eat_word("must-alias")) a.must_alias = true;
-      else if (!lex_.eat_word("may-alias")) return lex_.expected("'may-alias' or 'must-alias'");
+      if (lex_.eat_word("must-alias"))
+        a.must_alias = true;
+      else if (!lex_.eat_word("may-alias"))
+        return lex_.expected("'may-alias' or 'must-alias'");
     }
     TRY(lex_.expect(')', "after the parameter"));
     module_->aliases.push_back(std::move(a));
@@ -158,7 +161,8 @@ Result<std::map<std::string, std::string>> Parser::attribute_map() {
 
 // "FileNames\n1 \"a.py\"\n2 …": the tables that stack_frame_id of metadata refers to.
 Status Parser::tables() {
-  static constexpr std::string_view kTables[] = {"FileNames", "FunctionNames", "FileLocations", "StackFrames"};
+  static constexpr std::string_view kTables[] = {"FileNames", "FunctionNames", "FileLocations",
+                                                 "StackFrames"};
   bool found = true;
   while (found) {
     found = false;
@@ -193,15 +197,22 @@ Status Parser::table_row(std::string_view table) {
     if (key.empty()) return lex_.expected("a field or '}'");
     TRY(lex_.expect('=', str_cat("after ", key)));
     ASSIGN(int64_t v, lex_.integer());
-    if (key == "file_name_id") location.file = v;
-    else if (key == "line") location.line = v;
-    else if (key == "column") location.column = v;
-    else if (key == "file_location_id") frame.location = v;
-    else if (key == "parent_frame_id") frame.parent = v;
+    if (key == "file_name_id")
+      location.file = v;
+    else if (key == "line")
+      location.line = v;
+    else if (key == "column")
+      location.column = v;
+    else if (key == "file_location_id")
+      frame.location = v;
+    else if (key == "parent_frame_id")
+      frame.parent = v;
     lex_.eat(',');
   }
-  if (table == "FileLocations") locations_.push_back(location);
-  else frames_.push_back(frame);
+  if (table == "FileLocations")
+    locations_.push_back(location);
+  else
+    frames_.push_back(frame);
   return {};
 }
 
@@ -212,7 +223,8 @@ Status Parser::computation() {
   size_t start = lex_.pos();
   std::string n(lex_.name());
   if (n.empty()) return lex_.expected("a computation");
-  if (computations_.contains(n)) return lex_.error(start, str_cat("computation '", n, "' is defined twice"));
+  if (computations_.contains(n))
+    return lex_.error(start, str_cat("computation '", n, "' is defined twice"));
   if (is_entry && has_entry_) return lex_.error(start, "the module has two ENTRY computations");
   if (lex_.peek() == '(') {
     TRY(lex_.balanced().status());
@@ -229,7 +241,8 @@ Status Parser::computation() {
   while (!lex_.eat('}')) TRY(instruction(c, &root, &last));
   if (c->size() == 0) return lex_.error(start, str_cat("computation '", n, "' is empty"));
   for (size_t i = 0; i < c->params().size(); ++i)
-    if (!c->params()[i]) return lex_.error(start, str_cat("computation '", n, "' lacks parameter ", i));
+    if (!c->params()[i])
+      return lex_.error(start, str_cat("computation '", n, "' lacks parameter ", i));
   c->set_root(root ? root : last);
   while (lex_.eat(',')) {  // execution_thread="…"
     std::string_view key = lex_.name();
@@ -245,7 +258,8 @@ Status Parser::resolve(Pending& p) {
   std::vector<Computation*> calls(count);
   for (const Callee& c : p.callees) {
     auto it = computations_.find(c.name);
-    if (it == computations_.end()) return lex_.error(c.pos, str_cat("there is no computation '", c.name, "'"));
+    if (it == computations_.end())
+      return lex_.error(c.pos, str_cat("there is no computation '", c.name, "'"));
     if (calls[c.slot]) return lex_.error(c.pos, "this computation is given twice");
     calls[c.slot] = it->second;
   }

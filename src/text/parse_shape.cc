@@ -11,7 +11,7 @@ namespace braze::text {
 
 namespace {
 
-constexpr int kMaxDepth = 64;              // of nested tuples
+constexpr int kMaxDepth = 64;  // of nested tuples
 constexpr int64_t kMaxRank = 64;
 }  // namespace
 
@@ -51,7 +51,8 @@ Result<Shape> Parser::shape(int depth) {
   s.dtype = *t;
   if (lex_.peek_raw() != '[') return lex_.expected(str_cat("'[' after ", type));
   TRY(dims(&s));
-  if (!s.is_array() && !s.dims.empty()) return lex_.error(start, str_cat(type, " has no dimensions"));
+  if (!s.is_array() && !s.dims.empty())
+    return lex_.error(start, str_cat(type, " has no dimensions"));
   if (Status size = check_size(s); !size.ok())
     return lex_.error(start, std::string_view(size.message().data(), size.message().size()));
   // A brace that follows at once is a layout; one after a space opens something else.
@@ -94,14 +95,17 @@ Status Parser::layout(Shape* s) {
   }
   if (lex_.peek() == ':') {  // tiles, element size, memory space: no part of the program's meaning
     while (lex_.peek() != '}' && !lex_.at_end()) {
-      if (lex_.peek() == '(') TRY(lex_.balanced().status());
-      else lex_.seek(lex_.pos() + 1);
+      if (lex_.peek() == '(')
+        TRY(lex_.balanced().status());
+      else
+        lex_.seek(lex_.pos() + 1);
     }
   }
   TRY(lex_.expect('}', "after the layout"));
   if (order.empty()) return {};
   if (static_cast<int64_t>(order.size()) != s->rank())
-    return lex_.error(start, str_cat("the layout names ", order.size(), " dimensions, the shape has ", s->rank()));
+    return lex_.error(start, str_cat("the layout names ", order.size(),
+                                     " dimensions, the shape has ", s->rank()));
   std::vector<bool> seen(order.size());
   for (int64_t d : order) {
     if (d < 0 || d >= s->rank() || seen[d])
@@ -135,7 +139,8 @@ Status Parser::quantized_leaf(Shape* s) {
   TRY(lex_.expect(',', "before the zero points"));
   ASSIGN(Dims zero_points, int_list());
   q->zero_points.assign(zero_points.begin(), zero_points.end());
-  if (q->zero_points.size() != q->scales.size()) return lex_.error("there must be one zero point per scale");
+  if (q->zero_points.size() != q->scales.size())
+    return lex_.error("there must be one zero point per scale");
   if (q->axis < -1 || q->axis >= s->rank() ||
       (q->axis == -1 ? size_t{1} : static_cast<size_t>(s->dims[q->axis])) != q->scales.size())
     return lex_.error("the number of scales does not fit the quantized axis");
@@ -190,14 +195,16 @@ Result<Literal> Parser::literal(const Shape& s) {
   lex_.skip_space();
   if (lex_.eat("{...}")) {
     if (!options_.fill_elided)
-      return lex_.error(lex_.pos() - 5, "the constant's value was left out of the text; print it with large "
+      return lex_.error(lex_.pos() - 5,
+                        "the constant's value was left out of the text; print it with large "
                         "constants, or ask for a made-up value (fill_elided)");
     if (plain.bytes() > int64_t{1} << 34) return lex_.error("the constant is too large to make up");
     return elided_pattern(plain);
   }
   // Each element takes a character and a separator.
   if (static_cast<uint64_t>(plain.elements()) > lex_.remaining() / 2 + 1)
-    return lex_.error(str_cat("the constant has ", plain.elements(), " elements, more than the text holds"));
+    return lex_.error(
+        str_cat("the constant has ", plain.elements(), " elements, more than the text holds"));
   Literal l(plain);
   if (plain.elements() == 0) {
     // "{}", "{ {}, {} }" …: there is nothing in it but brackets.
@@ -266,7 +273,9 @@ Status Parser::literal_element(Literal* l, int64_t at) {
     return {};
   }
   ASSIGN(int64_t v, lex_.integer());
-  bool fits = is_unsigned_int(t) ? v >= 0 : bits == 64 || (v >= -(int64_t{1} << (bits - 1)) && v < int64_t{1} << (bits - 1));
+  bool fits = is_unsigned_int(t) ? v >= 0
+                                 : bits == 64 || (v >= -(int64_t{1} << (bits - 1)) &&
+                                                  v < int64_t{1} << (bits - 1));
   if (!fits) return lex_.error(start, str_cat(v, " is out of range of ", name(t)));
   l->set_int(at, v);
   return {};
@@ -297,9 +306,12 @@ Literal elided_pattern(const Shape& shape) {
   // Small values of both signs with a period that no usual dimension divides.
   for (int64_t i = 0, n = l.elements(); i < n; ++i) {
     int64_t k = i % 61;
-    if (is_float(shape.dtype) || is_complex(shape.dtype)) l.set_float(i, static_cast<double>(k - 30) / 32);
-    else if (is_pred(shape.dtype)) l.set_int(i, k & 1);
-    else l.set_int(i, k % 3);
+    if (is_float(shape.dtype) || is_complex(shape.dtype))
+      l.set_float(i, static_cast<double>(k - 30) / 32);
+    else if (is_pred(shape.dtype))
+      l.set_int(i, k & 1);
+    else
+      l.set_int(i, k % 3);
   }
   return l;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HLO text parser's insides, shared by the parse_*.cc files; the interface is parse.h.
 //
-// Callees are resolved after the whole text is read, so computations may come in any order; operands
-// must be defined before use, as HLO prints them.
+// Callees are resolved after the whole text is read, so computations may come in any order;
+// operands must be defined before use, as HLO prints them.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/lexer.h"
 #include "ops/spelled_op.h"
 #include "text/parse.h"
@@ -58,7 +59,7 @@ class Parser {
     Attrs attrs;
     std::vector<Callee> callees;
     std::unique_ptr<Extras> extras;
-    std::vector<std::string> seen;  // attribute names
+    absl::flat_hash_set<std::string> seen;  // attribute names
     AsyncPart async = AsyncPart::kNone;
     Extras& extra() {
       if (!extras) extras = std::make_unique<Extras>();
@@ -103,7 +104,7 @@ class Parser {
   const ParseOptions& options_;
   Lexer lex_;
   std::unique_ptr<Module> module_;
-  absl::flat_hash_map<std::string, Instr*> values_;         // of the computation being read
+  absl::flat_hash_map<std::string, Instr*> values_;  // of the computation being read
   absl::flat_hash_map<std::string, Computation*> computations_;
   std::vector<Pending> pending_;
   std::vector<std::string> files_;

@@ -87,7 +87,8 @@ Shape Printer::shape_with_layouts(const Instr& i) {
   std::vector<Shape*> leaves;
   leaf_shapes(&s, &leaves);
   for (size_t k = 0; k < leaves.size() && k < a->result_layouts.size(); ++k)
-    if (leaves[k]->dims.size() == a->result_layouts[k].size()) leaves[k]->layout = a->result_layouts[k];
+    if (leaves[k]->dims.size() == a->result_layouts[k].size())
+      leaves[k]->layout = a->result_layouts[k];
   return s;
 }
 
@@ -222,7 +223,8 @@ void Printer::operands(const Instr& i) {
     if (k && k % 5 == 0 && o_.index_comments && o_.operand_shapes)
       absl::StrAppend(&out_, "/*index=", k, "*/");
     const Instr& o = *i.operands[k];
-    if (o_.operand_shapes) absl::StrAppend(&out_, shape_text(shape_with_layouts(o), o_.layouts), " ");
+    if (o_.operand_shapes)
+      absl::StrAppend(&out_, shape_text(shape_with_layouts(o), o_.layouts), " ");
     out_ += label(o);
   }
 }
@@ -257,7 +259,8 @@ void Printer::callees(const Instr& i) {
   if (i.calls.empty()) return;
   if (std::string_view list = text::callee_list(i); !list.empty()) {
     absl::StrAppend(&out_, ", ", cat_piece(list), "={");
-    for (size_t k = 0; k < i.calls.size(); ++k) absl::StrAppend(&out_, k ? ", " : "", label(*i.calls[k]));
+    for (size_t k = 0; k < i.calls.size(); ++k)
+      absl::StrAppend(&out_, k ? ", " : "", label(*i.calls[k]));
     out_ += "}";
     return;
   }
@@ -270,7 +273,8 @@ void Printer::quantization(const Shape& s) {
   std::vector<Shape*> leaves;
   leaf_shapes(&copy, &leaves);
   std::erase_if(leaves, [](Shape* l) { return !l->is_array(); });
-  if (std::none_of(leaves.begin(), leaves.end(), [](Shape* l) { return l->quant != nullptr; })) return;
+  if (std::none_of(leaves.begin(), leaves.end(), [](Shape* l) { return l->quant != nullptr; }))
+    return;
   out_ += ", quantization={";
   for (size_t k = 0; k < leaves.size(); ++k) {
     if (k) out_ += ", ";
@@ -347,7 +351,9 @@ void Printer::metadata(const Metadata& m) {
 
 }  // namespace
 
-std::string print_hlo(const Module& m, const PrintOptions& options) { return Printer(options).module(m); }
+std::string print_hlo(const Module& m, const PrintOptions& options) {
+  return Printer(options).module(m);
+}
 
 std::string print_computation(const Computation& c, const PrintOptions& options) {
   Printer p(options);

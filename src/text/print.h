@@ -13,11 +13,11 @@
 namespace braze {
 
 struct PrintOptions {
-  bool percent = false;           // %name
-  bool operand_shapes = false;    // add(f32[2]{0} %a, …)
-  bool signatures = false;        // %comp (p: f32[2]) -> f32[2] {
-  bool layouts = true;            // {1,0} of every result
-  bool index_comments = true;     // /*index=5*/ in long tuples
+  bool percent = false;         // %name
+  bool operand_shapes = false;  // add(f32[2]{0} %a, …)
+  bool signatures = false;      // %comp (p: f32[2]) -> f32[2] {
+  bool layouts = true;          // {1,0} of every result
+  bool index_comments = true;   // /*index=5*/ in long tuples
   bool metadata = true;
   bool frontend_attributes = true;
   bool canonical_names = false;   // v0, v1 … in order of printing, live code only
@@ -26,10 +26,15 @@ struct PrintOptions {
 
   static PrintOptions short_form() { return {}; }
   // As XLA's HloModule::ToString does by default.
-  static PrintOptions long_form() { return {.percent = true, .operand_shapes = true, .signatures = true}; }
+  static PrintOptions long_form() {
+    return {.percent = true, .operand_shapes = true, .signatures = true};
+  }
   // Independent of names, locations and dead code; for golden texts.
   static PrintOptions canonical() {
-    return {.index_comments = false, .metadata = false, .frontend_attributes = false, .canonical_names = true};
+    return {.index_comments = false,
+            .metadata = false,
+            .frontend_attributes = false,
+            .canonical_names = true};
   }
   // As canonical, for hashing.
   static PrintOptions for_hash() {

@@ -30,7 +30,8 @@ void leaves(const Shape& s, std::vector<const Shape*>* out) {
 // One part of a window, "key=AxB": empty if every dimension has the default.
 template <typename F>
 void window_part(std::string* out, const char* key, const Window& w, F text) {
-  bool plain = std::all_of(w.begin(), w.end(), [&](auto& d) { return text(d) == text(WindowDim{}); });
+  bool plain =
+      std::all_of(w.begin(), w.end(), [&](auto& d) { return text(d) == text(WindowDim{}); });
   if (plain && std::string_view(key) != "size") return;
   absl::StrAppend(out, out->back() == '{' ? "" : " ", key, "=");
   for (size_t i = 0; i < w.size(); ++i) absl::StrAppend(out, i ? "x" : "", text(w[i]));
@@ -41,17 +42,20 @@ std::string window_text(const Window& w) {
   if (!w.empty()) {
     window_part(&out, "size", w, [](const WindowDim& d) { return str_cat(d.size); });
     window_part(&out, "stride", w, [](const WindowDim& d) { return str_cat(d.stride); });
-    window_part(&out, "pad", w, [](const WindowDim& d) { return str_cat(d.pad_low, "_", d.pad_high); });
+    window_part(&out, "pad", w,
+                [](const WindowDim& d) { return str_cat(d.pad_low, "_", d.pad_high); });
     window_part(&out, "lhs_dilate", w, [](const WindowDim& d) { return str_cat(d.base_dilation); });
-    window_part(&out, "rhs_dilate", w, [](const WindowDim& d) { return str_cat(d.window_dilation); });
-    window_part(&out, "rhs_reversal", w, [](const WindowDim& d) { return str_cat(d.reversal ? 1 : 0); });
+    window_part(&out, "rhs_dilate", w,
+                [](const WindowDim& d) { return str_cat(d.window_dilation); });
+    window_part(&out, "rhs_reversal", w,
+                [](const WindowDim& d) { return str_cat(d.reversal ? 1 : 0); });
   }
   return out + "}";
 }
 
 // "bf01" for one array: '?' where a dimension has no role.
-std::string labels(int64_t rank, char first_letter, int64_t first, char second_letter, int64_t second,
-                   DimSpan spatial) {
+std::string labels(int64_t rank, char first_letter, int64_t first, char second_letter,
+                   int64_t second, DimSpan spatial) {
   int64_t size = std::max({rank, first + 1, second + 1});
   for (int64_t d : spatial) size = std::max(size, d + 1);
   std::string out(std::clamp<int64_t>(size, 0, 64), '?');
@@ -70,7 +74,9 @@ struct FieldWriter {
   std::vector<std::pair<std::string_view, std::string>> out;
 
   template <typename T>
-  void operator()(std::string_view field, const T& v) { out.emplace_back(field, text(field, v)); }
+  void operator()(std::string_view field, const T& v) {
+    out.emplace_back(field, text(field, v));
+  }
   void one_dim(std::string_view field, int64_t v) { out.emplace_back(field, str_cat("{", v, "}")); }
   void slice(std::string_view field, const Dims& start, const Dims& limit, const Dims& stride) {
     std::string s = "{";
@@ -113,22 +119,24 @@ struct FieldWriter {
   std::string text(std::string_view, const std::vector<OperandAlias>& v) const;
   std::string text(std::string_view field, const std::vector<Dims>& v) const;
   template <typename E>
-    requires std::is_enum_v<E>
-  std::string text(std::string_view, E v) const { return std::string(spell(v)); }
+  requires std::is_enum_v<E> std::string text(std::string_view, E v)
+  const { return std::string(spell(v)); }
 };
 
 std::string FieldWriter::text(std::string_view, const ConvDims& v) const {
   auto rank = [](const Shape* s) { return s ? s->rank() : 0; };
   const Shape* lhs = instr.operands.empty() ? nullptr : &instr.operand(0)->shape;
   const Shape* rhs = instr.operands.size() < 2 ? nullptr : &instr.operand(1)->shape;
-  return str_cat(labels(rank(lhs), 'b', v.input_batch, 'f', v.input_feature, v.input_spatial), "_",
-                 labels(rank(rhs), 'i', v.kernel_input, 'o', v.kernel_output, v.kernel_spatial), "->",
-                 labels(instr.shape.rank(), 'b', v.output_batch, 'f', v.output_feature, v.output_spatial));
+  return str_cat(
+      labels(rank(lhs), 'b', v.input_batch, 'f', v.input_feature, v.input_spatial), "_",
+      labels(rank(rhs), 'i', v.kernel_input, 'o', v.kernel_output, v.kernel_spatial), "->",
+      labels(instr.shape.rank(), 'b', v.output_batch, 'f', v.output_feature, v.output_spatial));
 }
 
 std::string FieldWriter::text(std::string_view, const std::vector<Precision>& v) const {
   // All default says nothing.
-  bool plain = std::all_of(v.begin(), v.end(), [](Precision p) { return p == Precision::kDefault; });
+  bool plain =
+      std::all_of(v.begin(), v.end(), [](Precision p) { return p == Precision::kDefault; });
   if (plain) return "{}";
   std::string s = "{";
   for (size_t i = 0; i < v.size(); ++i) s += (i ? "," : "") + std::string(spell(v[i]));
@@ -141,9 +149,11 @@ std::string FieldWriter::text(std::string_view, const ReplicaGroups& v) const {
   return s + "}";
 }
 
-std::string FieldWriter::text(std::string_view, const std::vector<std::pair<int64_t, int64_t>>& v) const {
+std::string FieldWriter::text(std::string_view,
+                              const std::vector<std::pair<int64_t, int64_t>>& v) const {
   std::string s = "{";
-  for (size_t i = 0; i < v.size(); ++i) absl::StrAppend(&s, i ? "," : "", "{", v[i].first, ",", v[i].second, "}");
+  for (size_t i = 0; i < v.size(); ++i)
+    absl::StrAppend(&s, i ? "," : "", "{", v[i].first, ",", v[i].second, "}");
   return s + "}";
 }
 
@@ -174,7 +184,8 @@ bool all_to_all_skips(const Instr& i, std::string_view field) {
   const auto* a = std::get_if<CollectiveAttrs>(&i.attrs);
   if (!a || i.op != Op::kAllToAll) return false;
   if (field == "dimensions") return a->concat_dimension < 0;
-  return field == "concat_dimension" && (a->concat_dimension < 0 || a->concat_dimension == a->dimension);
+  return field == "concat_dimension" &&
+         (a->concat_dimension < 0 || a->concat_dimension == a->dimension);
 }
 
 }  // namespace

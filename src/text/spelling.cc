@@ -11,14 +11,36 @@ namespace {
 using Words = absl::Span<const std::string_view>;
 
 // Fields that are left out while they have their default value; all others are always printed.
-constexpr std::string_view kOptional[] = {
-    "type", "operand_precision", "algorithm", "lhs_batch_dims", "rhs_batch_dims",
-    "operand_batching_dims", "start_indices_batching_dims", "input_batching_dims",
-    "scatter_indices_batching_dims", "indices_are_sorted", "unique_indices", "is_stable",
-    "custom_call_has_side_effect", "lower", "unit_diagonal", "use_global_device_ids", "is_host_transfer",
-    "feature_group_count", "batch_group_count", "channel_id", "api_version", "config",
-    "concat_dimension", "source_target_pairs", "backend_config", "output_to_operand_aliasing",
-    "operand_layouts", "result_layouts", "lhs_ragged_dims", "rhs_group_dims"};
+constexpr std::string_view kOptional[] = {"type",
+                                          "operand_precision",
+                                          "algorithm",
+                                          "lhs_batch_dims",
+                                          "rhs_batch_dims",
+                                          "operand_batching_dims",
+                                          "start_indices_batching_dims",
+                                          "input_batching_dims",
+                                          "scatter_indices_batching_dims",
+                                          "indices_are_sorted",
+                                          "unique_indices",
+                                          "is_stable",
+                                          "custom_call_has_side_effect",
+                                          "lower",
+                                          "unit_diagonal",
+                                          "use_global_device_ids",
+                                          "is_host_transfer",
+                                          "feature_group_count",
+                                          "batch_group_count",
+                                          "channel_id",
+                                          "api_version",
+                                          "config",
+                                          "concat_dimension",
+                                          "source_target_pairs",
+                                          "backend_config",
+                                          "output_to_operand_aliasing",
+                                          "operand_layouts",
+                                          "result_layouts",
+                                          "lhs_ragged_dims",
+                                          "rhs_group_dims"};
 
 }  // namespace
 
@@ -32,7 +54,8 @@ bool always_printed(Op op, std::string_view field) {
   // RngBitsAttrs has an `algorithm` too, always printed.
   if (op == Op::kRngBitGenerator) return true;
   if (op == Op::kCollectivePermute) return field == "source_target_pairs";
-  if (field == "dimensions" && (op == Op::kAllReduce || op == Op::kCollectiveBroadcast)) return false;
+  if (field == "dimensions" && (op == Op::kAllReduce || op == Op::kCollectiveBroadcast))
+    return false;
   for (std::string_view o : kOptional)
     if (o == field) return false;
   return true;
@@ -48,46 +71,76 @@ Words required_attributes(Op op) {
   static constexpr std::string_view kCustomCallNeeds[] = {"custom_call_target"};
   static constexpr std::string_view kPrecisionNeeds[] = {"exponent_bits", "mantissa_bits"};
   static constexpr std::string_view kFftNeeds[] = {"fft_type", "fft_length"};
-  static constexpr std::string_view kGatherNeeds[] = {"offset_dims", "collapsed_slice_dims",
-                                                      "start_index_map", "index_vector_dim", "slice_sizes"};
-  static constexpr std::string_view kScatterNeeds[] = {
-      "update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "index_vector_dim"};
+  static constexpr std::string_view kGatherNeeds[] = {
+      "offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim", "slice_sizes"};
+  static constexpr std::string_view kScatterNeeds[] = {"update_window_dims", "inserted_window_dims",
+                                                       "scatter_dims_to_operand_dims",
+                                                       "index_vector_dim"};
   static constexpr std::string_view kConvNeeds[] = {"dim_labels"};
   static constexpr std::string_view kBatchNormNeeds[] = {"epsilon", "feature_index"};
   static constexpr std::string_view kRngNeeds[] = {"distribution"};
   static constexpr std::string_view kRngBitsNeeds[] = {"algorithm"};
   static constexpr std::string_view kTopKNeeds[] = {"k"};
   switch (op) {
-    case Op::kCompare: return kCompareNeeds;
-    case Op::kIota: return kIotaNeeds;
-    case Op::kGetTupleElement: return kIndexNeeds;
-    case Op::kBroadcast: case Op::kTranspose: case Op::kReduce: case Op::kReverse:
-    case Op::kConcatenate: case Op::kGetDimensionSize: case Op::kSetDimensionSize: case Op::kAllGather:
-    case Op::kReduceScatter: return kDimsNeeds;
-    case Op::kSlice: return kSliceNeeds;
-    case Op::kDynamicSlice: return kDynamicSliceNeeds;
-    case Op::kCustomCall: return kCustomCallNeeds;
-    case Op::kReducePrecision: return kPrecisionNeeds;
-    case Op::kFft: return kFftNeeds;
-    case Op::kGather: return kGatherNeeds;
-    case Op::kScatter: return kScatterNeeds;
-    case Op::kConvolution: return kConvNeeds;
-    case Op::kBatchNormTraining: case Op::kBatchNormInference: case Op::kBatchNormGrad:
+    case Op::kCompare:
+      return kCompareNeeds;
+    case Op::kIota:
+      return kIotaNeeds;
+    case Op::kGetTupleElement:
+      return kIndexNeeds;
+    case Op::kBroadcast:
+    case Op::kTranspose:
+    case Op::kReduce:
+    case Op::kReverse:
+    case Op::kConcatenate:
+    case Op::kGetDimensionSize:
+    case Op::kSetDimensionSize:
+    case Op::kAllGather:
+    case Op::kReduceScatter:
+      return kDimsNeeds;
+    case Op::kSlice:
+      return kSliceNeeds;
+    case Op::kDynamicSlice:
+      return kDynamicSliceNeeds;
+    case Op::kCustomCall:
+      return kCustomCallNeeds;
+    case Op::kReducePrecision:
+      return kPrecisionNeeds;
+    case Op::kFft:
+      return kFftNeeds;
+    case Op::kGather:
+      return kGatherNeeds;
+    case Op::kScatter:
+      return kScatterNeeds;
+    case Op::kConvolution:
+      return kConvNeeds;
+    case Op::kBatchNormTraining:
+    case Op::kBatchNormInference:
+    case Op::kBatchNormGrad:
       return kBatchNormNeeds;
-    case Op::kRng: return kRngNeeds;
-    case Op::kRngBitGenerator: return kRngBitsNeeds;
-    case Op::kTopK: return kTopKNeeds;
-    default: return {};
+    case Op::kRng:
+      return kRngNeeds;
+    case Op::kRngBitGenerator:
+      return kRngBitsNeeds;
+    case Op::kTopK:
+      return kTopKNeeds;
+    default:
+      return {};
   }
 }
 
 std::string_view callee_attribute(const Instr& i, size_t slot) {
   switch (i.op) {
-    case Op::kWhile: return slot == 0 ? "condition" : "body";
-    case Op::kSelectAndScatter: return slot == 0 ? "select" : "scatter";
-    case Op::kConditional: return slot == 0 ? "true_computation" : "false_computation";
-    case Op::kFusion: return "calls";
-    default: return "to_apply";
+    case Op::kWhile:
+      return slot == 0 ? "condition" : "body";
+    case Op::kSelectAndScatter:
+      return slot == 0 ? "select" : "scatter";
+    case Op::kConditional:
+      return slot == 0 ? "true_computation" : "false_computation";
+    case Op::kFusion:
+      return "calls";
+    default:
+      return "to_apply";
   }
 }
 
@@ -95,7 +148,8 @@ std::string_view callee_list(const Instr& i) {
   if (i.calls.empty()) return {};
   if (i.op == Op::kCustomCall) return "called_computations";
   if (i.op == Op::kConditional) {
-    bool two_way = i.calls.size() == 2 && !i.operands.empty() && i.operand(0)->shape.dtype == Dtype::kPred;
+    bool two_way =
+        i.calls.size() == 2 && !i.operands.empty() && i.operand(0)->shape.dtype == Dtype::kPred;
     return two_way ? "" : "branch_computations";
   }
   size_t single = i.op == Op::kWhile || i.op == Op::kSelectAndScatter ? 2 : 1;

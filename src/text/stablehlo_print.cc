@@ -20,20 +20,39 @@ constexpr size_t kMaxBytes = size_t{1} << 30;  // shared regions are written at 
 // StableHLO's name where it is not HLO's with '_' for '-'; "" for ops handled apart or without one.
 std::string op_name(const Instr& i) {
   switch (i.op) {
-    case Op::kAcos: case Op::kAcosh: case Op::kAsin: case Op::kAsinh: case Op::kAtan: case Op::kAtanh:
-    case Op::kCosh: case Op::kErf: case Op::kSinh: case Op::kMulhi:
+    case Op::kAcos:
+    case Op::kAcosh:
+    case Op::kAsin:
+    case Op::kAsinh:
+    case Op::kAtan:
+    case Op::kAtanh:
+    case Op::kCosh:
+    case Op::kErf:
+    case Op::kSinh:
+    case Op::kMulhi:
       return str_cat("chlo.", name(i.op));
-    case Op::kTopK: return "chlo.top_k";
-    case Op::kRaggedDot: return "chlo.ragged_dot";
-    case Op::kBroadcast: return "stablehlo.broadcast_in_dim";
-    case Op::kDot: return "stablehlo.dot_general";
-    case Op::kOptBarrier: return "stablehlo.optimization_barrier";
+    case Op::kTopK:
+      return "chlo.top_k";
+    case Op::kRaggedDot:
+      return "chlo.ragged_dot";
+    case Op::kBroadcast:
+      return "stablehlo.broadcast_in_dim";
+    case Op::kDot:
+      return "stablehlo.dot_general";
+    case Op::kOptBarrier:
+      return "stablehlo.optimization_barrier";
     case Op::kConditional:
       return i.operand(0)->shape.dtype == Dtype::kPred ? "stablehlo.if" : "stablehlo.case";
-    case Op::kRngState: case Op::kStochasticConvert: case Op::kDynamicReduceWindow: case Op::kSendDone:
-    case Op::kRecvDone: case Op::kSend: case Op::kRecv:
+    case Op::kRngState:
+    case Op::kStochasticConvert:
+    case Op::kDynamicReduceWindow:
+    case Op::kSendDone:
+    case Op::kRecvDone:
+    case Op::kSend:
+    case Op::kRecv:
       return "";
-    default: break;
+    default:
+      break;
   }
   std::string s = str_cat("stablehlo.", name(i.op));
   std::replace(s.begin(), s.end(), '-', '_');
@@ -63,13 +82,16 @@ class Emitter {
   // stands for parameter 0 and the region has none.
   Status region(const Computation& c, const Names* bound = nullptr);
   // Writes one op; operands and result types are leaves.
-  Status op(std::string_view name, const Names& operands, const std::vector<Shape>& types, const NamedAttrs& attrs,
-            absl::Span<const std::pair<const Computation*, const Names*>> regions, const Shape& result, Names* out,
-            const std::string& discardable = "");
+  Status op(std::string_view name, const Names& operands, const std::vector<Shape>& types,
+            const NamedAttrs& attrs,
+            absl::Span<const std::pair<const Computation*, const Names*>> regions,
+            const Shape& result, Names* out, const std::string& discardable = "");
   std::string symbol(const Computation& c) const;
   Names operand_names(const Instr& i, std::vector<Shape>* types);
   std::string discardable(const Instr& i);
-  void line(std::string_view text) { absl::StrAppend(&out_, std::string(2 * depth_, ' '), cat_piece(text), "\n"); }
+  void line(std::string_view text) {
+    absl::StrAppend(&out_, std::string(2 * depth_, ' '), cat_piece(text), "\n");
+  }
   std::string fresh() { return str_cat("%", next_++); }
 
   const Module* module_ = nullptr;
@@ -81,7 +103,8 @@ class Emitter {
 
 std::string type_list(const std::vector<Shape>& types) {
   std::string out = "(";
-  for (size_t k = 0; k < types.size(); ++k) absl::StrAppend(&out, k ? ", " : "", mlir_type(types[k]));
+  for (size_t k = 0; k < types.size(); ++k)
+    absl::StrAppend(&out, k ? ", " : "", mlir_type(types[k]));
   return out + ")";
 }
 
@@ -104,7 +127,8 @@ std::string Emitter::symbol(const Computation& c) const {
 
 Result<std::string> Emitter::module(const Module& m) {
   module_ = &m;
-  absl::StrAppend(&out_, "module ", mlir_symbol(m.name()), " attributes {mhlo.num_partitions = ", m.num_partitions,
+  absl::StrAppend(&out_, "module ", mlir_symbol(m.name()),
+                  " attributes {mhlo.num_partitions = ", m.num_partitions,
                   " : i32, mhlo.num_replicas = ", m.num_replicas, " : i32} {\n");
   // What is called becomes a function; the entry comes first.
   std::vector<const Computation*> functions = {m.entry()};
@@ -114,7 +138,8 @@ Result<std::string> Emitter::module(const Module& m) {
       if (i->is(Op::kCall) || i->is(Op::kFusion) || i->is(Op::kCustomCall))
         for (Computation* callee : i->calls)
           if (seen.insert(callee).second) functions.push_back(callee);
-  for (const Computation* c : functions) TRY(note(str_cat("computation '", c->name(), "'"), function(*c, c == m.entry())));
+  for (const Computation* c : functions)
+    TRY(note(str_cat("computation '", c->name(), "'"), function(*c, c == m.entry())));
   return out_ + "}\n";
 }
 
@@ -122,11 +147,15 @@ std::string Emitter::argument_attrs(const Module& m, const Instr& p) {
   std::string out;
   auto put = [&](std::string text) { absl::StrAppend(&out, out.empty() ? "" : ", ", text); };
   for (const InputOutputAlias& a : m.aliases)
-    if (a.parameter == p.parameter_number() && a.parameter_index.empty() && a.output_index.size() <= 1)
-      put(str_cat("tf.aliasing_output = ", a.output_index.empty() ? 0 : a.output_index[0], " : i32"));
-  if (std::find(m.buffer_donors.begin(), m.buffer_donors.end(), p.parameter_number()) != m.buffer_donors.end())
+    if (a.parameter == p.parameter_number() && a.parameter_index.empty() &&
+        a.output_index.size() <= 1)
+      put(str_cat("tf.aliasing_output = ", a.output_index.empty() ? 0 : a.output_index[0],
+                  " : i32"));
+  if (std::find(m.buffer_donors.begin(), m.buffer_donors.end(), p.parameter_number()) !=
+      m.buffer_donors.end())
     put("jax.buffer_donor = true");
-  if (p.extras && !p.extras->sharding.empty()) put(str_cat("mhlo.sharding = ", mlir_string(p.extras->sharding)));
+  if (p.extras && !p.extras->sharding.empty())
+    put(str_cat("mhlo.sharding = ", mlir_string(p.extras->sharding)));
   return out.empty() ? "" : str_cat(" {", out, "}");
 }
 
@@ -147,7 +176,8 @@ Status Emitter::arguments(const Computation& c, bool is_entry) {
 
 Status Emitter::function(const Computation& c, bool is_entry) {
   next_ = 0;
-  absl::StrAppend(&out_, "  func.func ", is_entry ? "public" : "private", " ", mlir_symbol(symbol(c)), "(");
+  absl::StrAppend(&out_, "  func.func ", is_entry ? "public" : "private", " ",
+                  mlir_symbol(symbol(c)), "(");
   TRY(arguments(c, is_entry));
   std::vector<Shape> types = leaves_of(c.root()->shape);
   absl::StrAppend(&out_, ") -> ", type_list(types), " {\n");
@@ -173,7 +203,8 @@ Status Emitter::region(const Computation& c, const Names* bound) {
   out_ += "{\n";
   ++depth_;
   if (bound) {
-    if (c.params().size() != 1) return invalid("'", c.name(), "' is no branch: it takes ", c.params().size(), " parameters");
+    if (c.params().size() != 1)
+      return invalid("'", c.name(), "' is no branch: it takes ", c.params().size(), " parameters");
     values_[c.params()[0]] = *bound;
   } else if (!c.params().empty()) {
     out_ += std::string(2 * (depth_ - 1), ' ') + "^bb0(";
@@ -182,7 +213,8 @@ Status Emitter::region(const Computation& c, const Names* bound) {
   }
   Names results;
   TRY(body(c, &results));
-  line(str_cat("\"stablehlo.return\"(", name_list(results), ") : ", type_list(leaves_of(c.root()->shape)), " -> ()"));
+  line(str_cat("\"stablehlo.return\"(", name_list(results),
+               ") : ", type_list(leaves_of(c.root()->shape)), " -> ()"));
   --depth_;
   out_ += std::string(2 * depth_, ' ') + "}";
   return {};
@@ -191,22 +223,25 @@ Status Emitter::region(const Computation& c, const Names* bound) {
 std::string attr_dict(const NamedAttrs& attrs) {
   std::string out;
   for (auto& [name, value] : attrs)
-    absl::StrAppend(&out, out.empty() ? "" : ", ", name, value == "unit" ? "" : " = ", value == "unit" ? "" : value);
+    absl::StrAppend(&out, out.empty() ? "" : ", ", name, value == "unit" ? "" : " = ",
+                    value == "unit" ? "" : value);
   return out;
 }
 
 Status Emitter::op(std::string_view name, const Names& operands, const std::vector<Shape>& types,
                    const NamedAttrs& attrs,
-                   absl::Span<const std::pair<const Computation*, const Names*>> regions, const Shape& result,
-                   Names* out, const std::string& discardable) {
+                   absl::Span<const std::pair<const Computation*, const Names*>> regions,
+                   const Shape& result, Names* out, const std::string& discardable) {
   std::vector<Shape> results = leaves_of(result);
   std::string head;
   if (!results.empty()) {
     std::string id = fresh();
     head = results.size() == 1 ? str_cat(id, " = ") : str_cat(id, ":", results.size(), " = ");
-    for (size_t k = 0; k < results.size(); ++k) out->push_back(results.size() == 1 ? id : str_cat(id, "#", k));
+    for (size_t k = 0; k < results.size(); ++k)
+      out->push_back(results.size() == 1 ? id : str_cat(id, "#", k));
   }
-  absl::StrAppend(&out_, std::string(2 * depth_, ' '), head, "\"", cat_piece(name), "\"(", name_list(operands), ")");
+  absl::StrAppend(&out_, std::string(2 * depth_, ' '), head, "\"", cat_piece(name), "\"(",
+                  name_list(operands), ")");
   if (!attrs.empty()) absl::StrAppend(&out_, " <{", attr_dict(attrs), "}>");
   if (!regions.empty()) {
     out_ += " (";
@@ -245,7 +280,8 @@ std::string Emitter::discardable(const Instr& i) {
     out += "}";
   }
   if (!i.extras->sharding.empty())
-    absl::StrAppend(&out, out.empty() ? "" : ", ", "mhlo.sharding = ", mlir_string(i.extras->sharding));
+    absl::StrAppend(&out, out.empty() ? "" : ", ",
+                    "mhlo.sharding = ", mlir_string(i.extras->sharding));
   return out;
 }
 
@@ -276,7 +312,10 @@ bool Emitter::vanish(const Instr& i) {
       values_[&i] = Names(all.begin() + at, all.begin() + at + leaf_count(i.shape));
       return true;
     }
-    case Op::kCopy: case Op::kAddDependency: case Op::kDomain: case Op::kSendDone: {
+    case Op::kCopy:
+    case Op::kAddDependency:
+    case Op::kDomain:
+    case Op::kSendDone: {
       Names all = values_[i.operand(0)];
       values_[&i] = std::move(all);
       return true;
@@ -286,7 +325,8 @@ bool Emitter::vanish(const Instr& i) {
       values_[&i] = std::move(all);
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -298,7 +338,8 @@ Status Emitter::conditional(const Instr& i) {
     regions.emplace_back(i.calls[k], &branches[k]);
   }
   Names out;
-  TRY(op(op_name(i), values_[i.operand(0)], {i.operand(0)->shape}, {}, regions, i.shape, &out, discardable(i)));
+  TRY(op(op_name(i), values_[i.operand(0)], {i.operand(0)->shape}, {}, regions, i.shape, &out,
+         discardable(i)));
   values_[&i] = std::move(out);
   return {};
 }
@@ -321,9 +362,11 @@ Status Emitter::bitcast(const Instr& i) {
   const Shape& from = i.operand(0)->shape;
   const bool same_type = from.dtype == i.shape.dtype;
   if (!same_type && !same_dims(from, i.shape))
-    return unimplemented("'", i.name, "': a bitcast of element type and dimensions at once has no StableHLO form");
+    return unimplemented(
+        "'", i.name, "': a bitcast of element type and dimensions at once has no StableHLO form");
   Names out;
-  TRY(op(same_type ? "stablehlo.reshape" : "stablehlo.bitcast_convert", values_[i.operand(0)], {from}, {}, {}, i.shape, &out));
+  TRY(op(same_type ? "stablehlo.reshape" : "stablehlo.bitcast_convert", values_[i.operand(0)],
+         {from}, {}, {}, i.shape, &out));
   values_[&i] = std::move(out);
   return {};
 }
@@ -331,7 +374,8 @@ Status Emitter::bitcast(const Instr& i) {
 Status Emitter::call(const Instr& i) {
   std::vector<Shape> types;
   Names operands = operand_names(i, &types), out;
-  TRY(op("func.call", operands, types, {{"callee", mlir_symbol(symbol(*i.calls[0]))}}, {}, i.shape, &out, discardable(i)));
+  TRY(op("func.call", operands, types, {{"callee", mlir_symbol(symbol(*i.calls[0]))}}, {}, i.shape,
+         &out, discardable(i)));
   values_[&i] = std::move(out);
   return {};
 }
@@ -339,7 +383,8 @@ Status Emitter::call(const Instr& i) {
 // StableHLO has no halves: the state of a send or recv may go to its done only.
 Status check_pair(const Instr& i) {
   bool start = i.is(Op::kSend) || i.is(Op::kRecv);
-  bool ok = start ? i.parent->root() != &i : i.operand(0)->is(i.is(Op::kSendDone) ? Op::kSend : Op::kRecv);
+  bool ok = start ? i.parent->root() != &i
+                  : i.operand(0)->is(i.is(Op::kSendDone) ? Op::kSend : Op::kRecv);
   for (const Instr* u : i.users) ok &= !start || u->is(Op::kSendDone) || u->is(Op::kRecvDone);
   if (ok) return {};
   return unimplemented("'", i.name, "': half a ", name(i.op), " has no StableHLO form");
@@ -359,14 +404,15 @@ Status Emitter::recv(const Instr& i) {
   std::vector<Shape> types;
   Names operands = operand_names(i, &types), out;
   ASSIGN(NamedAttrs attrs, stablehlo_attrs(i));
-  TRY(op("stablehlo.recv", operands, types, attrs, {}, Shape::tuple_of({i.shape.tuple[0], Shape::token()}), &out,
-         discardable(i)));
+  TRY(op("stablehlo.recv", operands, types, attrs, {},
+         Shape::tuple_of({i.shape.tuple[0], Shape::token()}), &out, discardable(i)));
   values_[&i] = std::move(out);
   return {};
 }
 
 Status Emitter::instr(const Instr& i) {
-  if (i.is(Op::kSend) || i.is(Op::kRecv) || i.is(Op::kSendDone) || i.is(Op::kRecvDone)) TRY(check_pair(i));
+  if (i.is(Op::kSend) || i.is(Op::kRecv) || i.is(Op::kSendDone) || i.is(Op::kRecvDone))
+    TRY(check_pair(i));
   if (vanish(i)) return {};
   if (i.is(Op::kConditional)) return conditional(i);
   if (i.is(Op::kRng)) return rng(i);
@@ -375,7 +421,8 @@ Status Emitter::instr(const Instr& i) {
   if (i.is(Op::kSend)) return send(i);
   if (i.is(Op::kRecv)) return recv(i);
   std::string name = op_name(i);
-  if (name.empty()) return unimplemented("'", i.name, "': ", braze::name(i.op), " has no StableHLO form");
+  if (name.empty())
+    return unimplemented("'", i.name, "': ", braze::name(i.op), " has no StableHLO form");
   if (i.is(Op::kConstant) && i.shape.is_tuple())
     return unimplemented("'", i.name, "': a tuple constant has no StableHLO form");
   std::vector<Shape> types;

@@ -43,7 +43,8 @@ std::string element(const Literal& l, int64_t i) {
   const Dtype t = l.dtype();
   if (is_pred(t)) return l.get_bool(i) ? "true" : "false";
   if (is_complex(t))
-    return str_cat("(", float_element(real_of(t), l, i, false), ", ", float_element(real_of(t), l, i, true), ")");
+    return str_cat("(", float_element(real_of(t), l, i, false), ", ",
+                   float_element(real_of(t), l, i, true), ")");
   if (is_float(t)) return float_element(t, l, i, false);
   if (t == Dtype::kU64) return str_cat(static_cast<uint64_t>(l.get_int(i)));
   return str_cat(l.get_int(i));
@@ -72,13 +73,14 @@ std::string quantized_type(const Shape& s) {
   const Quantization& q = *s.quant;
   std::string storage(info(s.dtype).mlir);
   if (storage.substr(0, 2) == "ui") storage = "u" + storage.substr(2);
-  std::string out = str_cat("!quant.uniform<", storage, "<", q.storage_min, ":", q.storage_max, ">:",
-                            info(q.expressed).mlir);
+  std::string out = str_cat("!quant.uniform<", storage, "<", q.storage_min, ":", q.storage_max,
+                            ">:", info(q.expressed).mlir);
   if (q.axis >= 0) absl::StrAppend(&out, ":", q.axis);
   out += q.axis >= 0 ? ", {" : ", ";
   for (size_t i = 0; i < q.scales.size(); ++i) {
     absl::StrAppend(&out, i ? ", " : "", float_text(q.scales[i]));
-    if (i < q.zero_points.size() && q.zero_points[i] != 0) absl::StrAppend(&out, ":", q.zero_points[i]);
+    if (i < q.zero_points.size() && q.zero_points[i] != 0)
+      absl::StrAppend(&out, ":", q.zero_points[i]);
   }
   return out + (q.axis >= 0 ? "}>" : ">");
 }
@@ -91,8 +93,10 @@ std::string mlir_type(const Shape& s) {
   bool bounded = false;
   for (int64_t i = 0; i < s.rank(); ++i) {
     bool unknown = s.dims[i] == kUnknownDim;
-    if (unknown || s.is_dynamic(i)) out += "?x";
-    else absl::StrAppend(&out, s.dims[i], "x");
+    if (unknown || s.is_dynamic(i))
+      out += "?x";
+    else
+      absl::StrAppend(&out, s.dims[i], "x");
     bounded |= s.is_dynamic(i);
     absl::StrAppend(&bounds, i ? ", " : "", s.is_dynamic(i) ? str_cat(s.dims[i]) : "?");
   }
@@ -136,7 +140,8 @@ std::string mlir_matrix(const std::vector<Dims>& rows) {
     out += "[";
     for (size_t i = 0; i < rows.size(); ++i) {
       out += i ? ", [" : "[";
-      for (size_t j = 0; j < columns; ++j) absl::StrAppend(&out, j ? ", " : "", j < rows[i].size() ? rows[i][j] : -1);
+      for (size_t j = 0; j < columns; ++j)
+        absl::StrAppend(&out, j ? ", " : "", j < rows[i].size() ? rows[i][j] : -1);
       out += "]";
     }
     out += "]";
@@ -148,9 +153,12 @@ std::string mlir_string(std::string_view s) {
   std::string out = "\"";
   for (char c : s) {
     unsigned char u = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') absl::StrAppendFormat(&out, "\\%c", c);
-    else if (!absl::ascii_isprint(u)) absl::StrAppendFormat(&out, "\\%02X", u);
-    else out += c;
+    if (c == '"' || c == '\\')
+      absl::StrAppendFormat(&out, "\\%c", c);
+    else if (!absl::ascii_isprint(u))
+      absl::StrAppendFormat(&out, "\\%02X", u);
+    else
+      out += c;
   }
   return out + "\"";
 }
@@ -159,8 +167,8 @@ std::string mlir_symbol(std::string_view s) {
   auto bare = [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.';
   };
-  bool plain = !s.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(s[0])) && s[0] != '$' && s[0] != '.' &&
-               std::all_of(s.begin(), s.end(), bare);
+  bool plain = !s.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(s[0])) &&
+               s[0] != '$' && s[0] != '.' && std::all_of(s.begin(), s.end(), bare);
   return str_cat("@", plain ? std::string(s) : mlir_string(s));
 }
 

@@ -22,7 +22,8 @@ f { p = f32[] parameter(0)
 ENTRY e { a = f32[] parameter(0)
   b = f32[] parameter(1)
   s = f32[] add(a, b)
-  ROOT c = f32[] call(s), to_apply=f })", options);
+  ROOT c = f32[] call(s), to_apply=f })",
+                     options);
   return *std::move(m);
 }
 
@@ -42,7 +43,8 @@ std::string broken(void (*breaks)(Module&)) {
 
 TEST(Verify, EveryLawHasItsMessage) {
   EXPECT_EQ(broken([](Module& m) { m.set_entry(nullptr); }), "the module has no entry computation");
-  EXPECT_EQ(broken([](Module& m) { m.entry()->set_root(named(m, "n")); }), "computation 'e': no root");
+  EXPECT_EQ(broken([](Module& m) { m.entry()->set_root(named(m, "n")); }),
+            "computation 'e': no root");
   EXPECT_EQ(broken([](Module& m) { named(m, "s")->operands[0] = named(m, "p"); }),
             "computation 'e': 's': an operand is missing or of another computation");
   EXPECT_EQ(broken([](Module& m) { named(m, "s")->operands[0] = named(m, "b"); }),
@@ -51,21 +53,29 @@ TEST(Verify, EveryLawHasItsMessage) {
             "computation 'e': 'a': a user is listed twice");
   EXPECT_EQ(broken([](Module& m) { m.entry()->set_operand(named(m, "s"), 0, named(m, "s")); }),
             "computation 'e': 's' depends on itself");
-  EXPECT_EQ(broken([](Module& m) { named(m, "s")->extra().control_predecessors = {m.entry()->root()}; }),
-            "computation 'e': 's' depends on itself");
+  EXPECT_EQ(
+      broken([](Module& m) { named(m, "s")->extra().control_predecessors = {m.entry()->root()}; }),
+      "computation 'e': 's' depends on itself");
   EXPECT_EQ(broken([](Module& m) { named(m, "b")->attrs = ParameterAttrs{0}; }),
             "computation 'e': parameter 1 is not listed at its number");
   EXPECT_EQ(broken([](Module& m) { named(m, "s")->attrs = IotaAttrs{}; }),
             "computation 'e': 's': add with another op's attributes");
-  EXPECT_EQ(broken([](Module& m) { named(m, "s")->name = "a b"; }), "computation 'e': 'a b' is no legal name");
+  EXPECT_EQ(broken([](Module& m) { named(m, "s")->name = "a b"; }),
+            "computation 'e': 'a b' is no legal name");
   EXPECT_EQ(broken([](Module& m) { named(m, "s")->name = "n"; }), "two instructions are named 'n'");
-  EXPECT_EQ(broken([](Module& m) { named(m, "n")->op = Op::kCall; named(m, "n")->calls = {m.entry()}; }),
+  EXPECT_EQ(broken([](Module& m) {
+              named(m, "n")->op = Op::kCall;
+              named(m, "n")->calls = {m.entry()};
+            }),
             "'c': computation 'f' calls itself");
   EXPECT_EQ(broken([](Module& m) { named(m, "s")->calls = {m.computations()[0].get()}; }),
             "computation 'e': 's': add calls 0 computations, 1 given");
-  EXPECT_EQ(broken([](Module& m) { m.buffer_donors = {2}; }), "buffer_donor: there is no parameter 2");
-  EXPECT_NE(broken([](Module& m) { named(m, "s")->shape = Shape::array(Dtype::kF32, {2}); })
-                .find("result shape f32[2] given, f32[] inferred"), std::string::npos);
+  EXPECT_EQ(broken([](Module& m) { m.buffer_donors = {2}; }),
+            "buffer_donor: there is no parameter 2");
+  EXPECT_NE(broken([](Module& m) {
+              named(m, "s")->shape = Shape::array(Dtype::kF32, {2});
+            }).find("result shape f32[2] given, f32[] inferred"),
+            std::string::npos);
 }
 
 TEST(Verify, CorpusObeysTheLaws) {

@@ -30,8 +30,10 @@ TEST(Debug, Defaults) {
 }
 
 TEST(Debug, XlaFlags) {
-  Debug d = parse_debug("", "  --xla_dump_to=/x --xla_dump_hlo_as_dot --xla_dump_hlo_as_text=false\n"
-                            "--xla_dump_hlo_pass_re='a|b' --xla_force_host_platform_device_count=8 --xla_gpu_foo=1 --xla_bar");
+  Debug d = parse_debug("",
+                        "  --xla_dump_to=/x --xla_dump_hlo_as_dot --xla_dump_hlo_as_text=false\n"
+                        "--xla_dump_hlo_pass_re='a|b' --xla_force_host_platform_device_count=8 "
+                        "--xla_gpu_foo=1 --xla_bar");
   EXPECT_EQ(d.dump_dir, "/x");
   EXPECT_TRUE(d.dump_dot);
   EXPECT_FALSE(d.dump_text);
@@ -43,7 +45,8 @@ TEST(Debug, XlaFlags) {
 TEST(Debug, OwnKnobsWinAndBadValuesAreReported) {
   Debug d = parse_debug("dump=/mine,fuel=lots,verify,nonsense,,check=maybe", "--xla_dump_to=/xla");
   EXPECT_EQ(d.dump_dir, "/mine");
-  EXPECT_EQ(d.unknown, (std::vector<std::string>{"fuel=lots", "verify", "nonsense", "check=maybe"}));
+  EXPECT_EQ(d.unknown,
+            (std::vector<std::string>{"fuel=lots", "verify", "nonsense", "check=maybe"}));
 }
 
 TEST(Debug, RegexThatIsNoneMatchesAsText) {

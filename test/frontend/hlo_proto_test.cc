@@ -73,7 +73,8 @@ TEST(HloProto, CorpusReadsAsItsText) {
     ASSERT_TRUE(t);
     // Its text is of another stage of TensorFlow, after its own rewrites.
     if (f.filename() == "tf_linalg_tiny.hlo.pb") continue;
-    EXPECT_EQ(print_hlo(**m, PrintOptions::canonical()), print_hlo(*t, PrintOptions::canonical())) << f;
+    EXPECT_EQ(print_hlo(**m, PrintOptions::canonical()), print_hlo(*t, PrintOptions::canonical()))
+        << f;
   }
 }
 
@@ -88,7 +89,8 @@ TEST(HloProto, WritingAndReadingTheCorpusChangesNothing) {
 }
 
 TEST(HloProto, EveryFieldSurvives) {
-  const char* text = R"hlo(HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, must-alias) }, buffer_donor={ (1, {}) }, entry_computation_layout={(f32[8,8]{0,1}, f32[8,8]{1,0})->(f32[8,8]{1,0}, s32[])}, frontend_attributes={a="b"}
+  const char* text =
+      R"hlo(HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, must-alias) }, buffer_donor={ (1, {}) }, entry_computation_layout={(f32[8,8]{0,1}, f32[8,8]{1,0})->(f32[8,8]{1,0}, s32[])}, frontend_attributes={a="b"}
 
 add_f {
   x = f32[] parameter(0)
@@ -189,7 +191,8 @@ TEST(HloProto, SnapshotHoldsArgumentsAndResult) {
   HloSnapshot s;
   s.module = parse("HloModule m\n\nENTRY e {\n  ROOT a = f32[2]{0} parameter(0)\n}\n");
   s.arguments.push_back(Literal::of<double>(Dtype::kF32, {2}, {1, 2}));
-  s.result = Literal::tuple({Literal::of<int>(Dtype::kPred, {2}, {1, 0}), Literal::scalar(Dtype::kBF16, 3)});
+  s.result = Literal::tuple(
+      {Literal::of<int>(Dtype::kPred, {2}, {1, 0}), Literal::scalar(Dtype::kBF16, 3)});
   s.platform = "cpu";
   Result<HloSnapshot> back = read_any_hlo(*write_hlo_snapshot(s));
   ASSERT_TRUE(back.ok()) << back.status();
@@ -201,7 +204,9 @@ TEST(HloProto, SnapshotHoldsArgumentsAndResult) {
 }
 
 TEST(HloProto, BadBytesAreErrors) {
-  std::unique_ptr<Module> m = parse("HloModule m\n\nENTRY e {\n  a = f32[2]{0} parameter(0)\n  ROOT b = f32[2]{0} add(a, a)\n}\n");
+  std::unique_ptr<Module> m = parse(
+      "HloModule m\n\nENTRY e {\n  a = f32[2]{0} parameter(0)\n  ROOT b = f32[2]{0} add(a, "
+      "a)\n}\n");
   std::string good = *write_hlo_module_proto(*m);
   for (size_t n = 0; n < good.size(); ++n) {
     (void)read_hlo_module_proto(good.substr(0, n));
@@ -227,10 +232,12 @@ TEST(HloProto, BadBytesAreErrors) {
 }
 
 TEST(HloSharding, TextRoundTrips) {
-  for (const char* s : {"{replicated}", "{maximal device=3}", "{manual}", "{unknown}", "{devices=[2,1]0,1}",
-                        "{devices=[2,2]<=[4]}", "{devices=[2,2]<=[2,2]T(1,0) last_tile_dim_replicate}",
-                        "{devices=[2,2]<=[4] last_tile_dims={manual, replicated}}", "{{replicated}, {devices=[2]0,1}}",
-                        "{replicated shard_as 2}", "{devices=[2]0,1 shard_like 1}"}) {
+  for (const char* s :
+       {"{replicated}", "{maximal device=3}", "{manual}", "{unknown}", "{devices=[2,1]0,1}",
+        "{devices=[2,2]<=[4]}", "{devices=[2,2]<=[2,2]T(1,0) last_tile_dim_replicate}",
+        "{devices=[2,2]<=[4] last_tile_dims={manual, replicated}}",
+        "{{replicated}, {devices=[2]0,1}}", "{replicated shard_as 2}",
+        "{devices=[2]0,1 shard_like 1}"}) {
     Result<HloSharding> parsed = parse_sharding(s);
     ASSERT_TRUE(parsed.ok()) << parsed.status();
     EXPECT_EQ(print_sharding(*parsed), s);

@@ -21,7 +21,8 @@ std::unique_ptr<Module> parse(std::string_view text, bool fill = false) {
 }
 
 // The root of `ENTRY e { … }` with the given body.
-const Instr* root_of(std::unique_ptr<Module>* keep, std::string_view body, std::string_view before = "") {
+const Instr* root_of(std::unique_ptr<Module>* keep, std::string_view body,
+                     std::string_view before = "") {
   *keep = parse(str_cat("HloModule m\n", before, "\nENTRY e {\n", body, "\n}\n"));
   return *keep ? (*keep)->entry()->root() : nullptr;
 }
@@ -38,7 +39,8 @@ TEST(ParseShape, Forms) {
   EXPECT_EQ(to_string(*parse_shape("f32[2,3]{0,1}")), "f32[2,3]{0,1}");
   EXPECT_EQ(to_string(*parse_shape("bf16[2,3]{1,0:T(8,128)(2,1)S(3)}")), "bf16[2,3]{1,0}");
   EXPECT_EQ(to_string(*parse_shape("f32[]{:T(256)}")), "f32[]");
-  EXPECT_EQ(to_string(*parse_shape("(f32[<=4], /*index=1*/ (s32[?], token[]))"), false), "(f32[<=4], (s32[?], token[]))");
+  EXPECT_EQ(to_string(*parse_shape("(f32[<=4], /*index=1*/ (s32[?], token[]))"), false),
+            "(f32[<=4], (s32[?], token[]))");
   EXPECT_TRUE(parse_shape("f32[<=4]")->is_dynamic(0));
   EXPECT_EQ(to_string(*parse_shape("()")), "()");
   EXPECT_EQ(parse_shape("f32[2]{0}")->layout.size(), 0u);
@@ -57,7 +59,9 @@ TEST(ParseShape, Limits) {
 }
 
 TEST(ParseLiteral, EveryClass) {
-  auto lit = [](std::string_view t, std::string_view shape) { return *parse_literal(t, *parse_shape(shape)); };
+  auto lit = [](std::string_view t, std::string_view shape) {
+    return *parse_literal(t, *parse_shape(shape));
+  };
   EXPECT_EQ(lit("-7", "s8[]").get_int(0), -7);
   EXPECT_EQ(lit("18446744073709551615", "u64[]").get_int(0), -1);
   EXPECT_EQ(lit("-9223372036854775808", "s64[]").get_int(0), std::numeric_limits<int64_t>::min());
@@ -89,7 +93,8 @@ TEST(ParseLiteral, ElidedNeedsPermission) {
 // Each line is reprinted as it is.
 TEST(Parse, AttributesOfEachField) {
   const char* two = "a = f32[8,8]{1,0} parameter(0)\nb = f32[8,8]{1,0} parameter(1)\n";
-  const char* add = "add_f {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT s = f32[] add(x, y)\n}\n";
+  const char* add =
+      "add_f {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT s = f32[] add(x, y)\n}\n";
   const char* lines[] = {
       "ROOT r = f32[8,8]{1,0} broadcast(a), dimensions={0,1}",
       "ROOT r = f32[4,8]{1,0} slice(a), slice={[0:4], [0:8:2]}",
@@ -98,38 +103,65 @@ TEST(Parse, AttributesOfEachField) {
       "ROOT r = pred[8,8]{1,0} compare(a, b), direction=LE, type=TOTALORDER",
       "ROOT r = f32[8,8]{1,0} dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
       "operand_precision={highest,default}, algorithm=dot_bf16_bf16_f32_x3",
-      "ROOT r = f32[8,8]{1,0} convolution(a, b), window={size=3x3 stride=2x1 pad=-1_1x0_0 lhs_dilate=1x2 rhs_dilate=3x1 "
+      "ROOT r = f32[8,8]{1,0} convolution(a, b), window={size=3x3 stride=2x1 pad=-1_1x0_0 "
+      "lhs_dilate=1x2 rhs_dilate=3x1 "
       "rhs_reversal=0x1}, dim_labels=b?f01_01io->bf01, feature_group_count=2, batch_group_count=3",
       "ROOT r = f32[8,8]{1,0} reduce-window(a, b), window={size=1x2}, to_apply=add_f",
       "ROOT r = f32[8,8]{1,0} select-and-scatter(a, b), window={}, select=add_f, scatter=add_f",
       "ROOT r = f32[8,8]{1,0} reduce-precision(a), exponent_bits=5, mantissa_bits=10",
-      "ROOT r = f32[8,8]{1,0} triangular-solve(a, b), left_side=false, lower=true, unit_diagonal=true, transpose_a=ADJOINT",
+      "ROOT r = f32[8,8]{1,0} triangular-solve(a, b), left_side=false, lower=true, "
+      "unit_diagonal=true, transpose_a=ADJOINT",
       "ROOT r = f32[8,8]{1,0} batch-norm-inference(a, b), epsilon=0.001, feature_index=1",
-      "ROOT r = f32[8,8]{1,0} all-reduce(a), replica_groups={{0,1},{2,3}}, channel_id=4, use_global_device_ids=true, to_apply=add_f",
+      "ROOT r = f32[8,8]{1,0} all-reduce(a), replica_groups={{0,1},{2,3}}, channel_id=4, "
+      "use_global_device_ids=true, to_apply=add_f",
       "ROOT r = f32[8,8]{1,0} all-gather(a), replica_groups={}, dimensions={1}",
       "ROOT r = f32[8,8]{1,0} all-to-all(a), replica_groups={{0,1}}, dimensions={1}",
       "ROOT r = (f32[8,8]{1,0}, f32[8,8]{1,0}) all-to-all(a, b), replica_groups={{0,1}}",
       "ROOT r = f32[8,8]{1,0} collective-permute(a), source_target_pairs={{0,1},{1,0}}",
-      "ROOT r = (f32[8,8]{0,1}, s32[]) custom-call(a, b), custom_call_target=\"f\", operand_layout_constraints="
-      "{f32[8,8]{0,1}, f32[8,8]{1,0}}, custom_call_has_side_effect=true, output_to_operand_aliasing={{0}: (0, {})}, "
-      "api_version=API_VERSION_TYPED_FFI, called_computations={add_f}, backend_config={u = 76 : ui8}",
+      "ROOT r = (f32[8,8]{0,1}, s32[]) custom-call(a, b), custom_call_target=\"f\", "
+      "operand_layout_constraints="
+      "{f32[8,8]{0,1}, f32[8,8]{1,0}}, custom_call_has_side_effect=true, "
+      "output_to_operand_aliasing={{0}: (0, {})}, "
+      "api_version=API_VERSION_TYPED_FFI, called_computations={add_f}, backend_config={u = 76 : "
+      "ui8}",
       "ROOT r = f32[8,8]{1,0} fusion(a, b), kind=kCustom, calls=add_f",
-      "ROOT r = f32[8,8]{1,0} call(a), to_apply=add_f, is_composite=true, frontend_attributes={n=\"g\",o={eps = 1 : f64}}",
+      "ROOT r = f32[8,8]{1,0} call(a), to_apply=add_f, is_composite=true, "
+      "frontend_attributes={n=\"g\",o={eps = 1 : f64}}",
       "ROOT r = f32[8,8]{1,0} copy(a), sharding={devices=[2,1]<=[2]}, control-predecessors={b}, "
-      "metadata={op_type=\"t\" op_name=\"a\\\"b\" source_file=\"f.py\" source_line=3}, backend_config={\"x\":[\"}\"]}",
-      "ROOT r = f32[8,8]{1,0} gather(a, b), offset_dims={0}, collapsed_slice_dims={1}, start_index_map={1}, "
-      "operand_batching_dims={2}, start_indices_batching_dims={3}, index_vector_dim=1, slice_sizes={1,1}, indices_are_sorted=true",
+      "metadata={op_type=\"t\" op_name=\"a\\\"b\" source_file=\"f.py\" source_line=3}, "
+      "backend_config={\"x\":[\"}\"]}",
+      "ROOT r = f32[8,8]{1,0} gather(a, b), offset_dims={0}, collapsed_slice_dims={1}, "
+      "start_index_map={1}, "
+      "operand_batching_dims={2}, start_indices_batching_dims={3}, index_vector_dim=1, "
+      "slice_sizes={1,1}, indices_are_sorted=true",
       "ROOT r = u32[] rng-get-and-update-state(), delta=3",
       "ROOT r = (s32[], token[]) infeed(a), infeed_config=\"x\\\"\"",
       "ROOT r = u8[8,8]{1,0} copy(a), quantization={(f32,-1,0,255,{0.5},{3})}",
-      "ROOT r = (u8[2]{0}, token[], s8[]) custom-call(a), custom_call_target=\"q\", quantization={(f32,0,0,255,{0.5,0.25},{3,4}), none}",
+      "ROOT r = (u8[2]{0}, token[], s8[]) custom-call(a), custom_call_target=\"q\", "
+      "quantization={(f32,0,0,255,{0.5,0.25},{3,4}), none}",
   };
   for (const char* line : lines) EXPECT_EQ(echo(str_cat(two, line), add), line);
 }
 
 TEST(Parse, IotaReplicaGroups) {
-  EXPECT_NE(echo("a = f32[] parameter(0)\nROOT r = f32[2]{0} all-gather(a), replica_groups=[2,2]<=[2,2]T(1,0), dimensions={0}")
-                .find("replica_groups={{0,2},{1,3}}"), std::string::npos);
+  EXPECT_NE(echo("a = f32[] parameter(0)\nROOT r = f32[2]{0} all-gather(a), "
+                 "replica_groups=[2,2]<=[2,2]T(1,0), dimensions={0}")
+                .find("replica_groups={{0,2},{1,3}}"),
+            std::string::npos);
+}
+
+TEST(Parse, MeshReplicaGroups) {
+  auto groups = [](const char* g) {
+    std::string out =
+        echo(str_cat("a = f32[] parameter(0)\nROOT r = f32[2]{0} all-gather(a), replica_groups=", g,
+                     ", dimensions={0}"));
+    out = out.substr(out.find("groups=") + 7);
+    return out.substr(0, out.find(", dim"));
+  };
+  EXPECT_EQ(groups("mesh['x'=2,'y'=2] {'y'}"), "{{0,1},{2,3}}");
+  EXPECT_EQ(groups("mesh['x'=2,'y'=2] {'x'}"), "{{0,2},{1,3}}");
+  EXPECT_EQ(groups("mesh['x'=2,'y'=2] {'y','x'}"), "{{0,2,1,3}}");
+  EXPECT_EQ(groups("mesh['x'=8] {'x':(2)2}"), "{{0,2},{1,3},{4,6},{5,7}}");
 }
 
 TEST(Parse, ControlFlowNamesItsCallees) {
@@ -147,13 +179,15 @@ ENTRY %e (x: s32[]) -> s32[] {
   std::unique_ptr<Module> m = parse(text);
   ASSERT_TRUE(m);
   std::string out = print_hlo(*m, PrintOptions::long_form());
-  for (const char* piece : {"condition=%c, body=%b", "true_computation=%b, false_computation=%b", "branch_computations={%b}"})
+  for (const char* piece : {"condition=%c, body=%b", "true_computation=%b, false_computation=%b",
+                            "branch_computations={%b}"})
     EXPECT_NE(out.find(piece), std::string::npos) << out;
 }
 
 TEST(Parse, CalleesMayFollowTheirCallers) {
-  std::unique_ptr<Module> m = parse("HloModule m\nENTRY e { a = f32[] parameter(0)\n ROOT r = f32[] call(a), to_apply=f }\n"
-                                    "f { ROOT p = f32[] parameter(0) }");
+  std::unique_ptr<Module> m = parse(
+      "HloModule m\nENTRY e { a = f32[] parameter(0)\n ROOT r = f32[] call(a), to_apply=f }\n"
+      "f { ROOT p = f32[] parameter(0) }");
   ASSERT_TRUE(m);
   EXPECT_EQ(m->entry()->root()->calls[0]->name(), "f");
   // Printing puts callees first.
@@ -162,26 +196,36 @@ TEST(Parse, CalleesMayFollowTheirCallers) {
 
 TEST(Parse, AsyncPairsBecomeTheOp) {
   std::unique_ptr<Module> m;
-  const Instr* r = root_of(&m, "a = f32[4]{0} parameter(0)\n"
+  const Instr* r = root_of(
+      &m,
+      "a = f32[4]{0} parameter(0)\n"
       "s = (f32[4]{0}, f32[8]{0}) all-gather-start(a), replica_groups={{0,1}}, dimensions={0}\n"
       "ROOT d = f32[8]{0} all-gather-done(s)");
   ASSERT_TRUE(r);
-  EXPECT_EQ(print_instr(*r), "ROOT s = f32[8]{0} all-gather(a), replica_groups={{0,1}}, dimensions={0}");
-  r = root_of(&m, "a = f32[4]{0} parameter(0)\nc = (f32[4]{0}, f32[4]{0}, u32[]) copy-start(a)\n"
-                  "ROOT d = f32[4]{0} copy-done(c)");
+  EXPECT_EQ(print_instr(*r),
+            "ROOT s = f32[8]{0} all-gather(a), replica_groups={{0,1}}, dimensions={0}");
+  r = root_of(&m,
+              "a = f32[4]{0} parameter(0)\nc = (f32[4]{0}, f32[4]{0}, u32[]) copy-start(a)\n"
+              "ROOT d = f32[4]{0} copy-done(c)");
   EXPECT_EQ(print_instr(*r), "ROOT c = f32[4]{0} copy(a)");
-  r = root_of(&m, "a = f32[4]{0} parameter(0)\n"
+  r = root_of(
+      &m,
+      "a = f32[4]{0} parameter(0)\n"
       "s = ((f32[4]{0}), f32[4]{0}, s32[]) async-start(a), calls=f\n"
       "u = ((f32[4]{0}), f32[4]{0}, s32[]) async-update(s)\nROOT d = f32[4]{0} async-done(u)",
       "f { ROOT p = f32[4]{0} parameter(0) }");
   EXPECT_EQ(print_instr(*r), "ROOT s = f32[4]{0} call(a), to_apply=f");
-  r = root_of(&m, "a = f32[4]{0} parameter(0)\ns = f32[4]{0} all-reduce-start(a), replica_groups={}, to_apply=f\n"
-                  "ROOT d = f32[4]{0} all-reduce-done(s)", "f { ROOT p = f32[4]{0} parameter(0) }");
+  r = root_of(&m,
+              "a = f32[4]{0} parameter(0)\ns = f32[4]{0} all-reduce-start(a), replica_groups={}, "
+              "to_apply=f\n"
+              "ROOT d = f32[4]{0} all-reduce-done(s)",
+              "f { ROOT p = f32[4]{0} parameter(0) }");
   EXPECT_EQ(r->op, Op::kAllReduce);
 }
 
 TEST(Parse, HeaderAndTables) {
-  const char* text = R"hlo(HloModule jit_f, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias), {1}: (0, {}, must-alias) }, buffer_donor={ (1, {}) }, entry_computation_layout={(f32[2,2]{0,1}, /*index=1*/f32[2]{0:T(128)})->(f32[2]{0}, f32[2,2]{1,0})}, allow_spmd_sharding_propagation_to_output={true,false}, replica_count=2, num_partitions=4, frontend_attributes={a="b",c={x = 1}}
+  const char* text =
+      R"hlo(HloModule jit_f, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias), {1}: (0, {}, must-alias) }, buffer_donor={ (1, {}) }, entry_computation_layout={(f32[2,2]{0,1}, /*index=1*/f32[2]{0:T(128)})->(f32[2]{0}, f32[2,2]{1,0})}, allow_spmd_sharding_propagation_to_output={true,false}, replica_count=2, num_partitions=4, frontend_attributes={a="b",c={x = 1}}
 
 FileNames
 1 "a.py"
@@ -219,20 +263,28 @@ ENTRY %main.1 (p: f32[2,2], q: f32[2]) -> (f32[2], f32[2,2]) {
   std::string once = print_hlo(*m, PrintOptions::long_form());
   std::unique_ptr<Module> again = parse(once);
   EXPECT_EQ(print_hlo(*again, PrintOptions::long_form()), once);
-  EXPECT_NE(once.find("entry_computation_layout={(f32[2,2]{0,1}, f32[2]{0})->(f32[2]{0}, f32[2,2]{1,0})}"), std::string::npos);
+  EXPECT_NE(
+      once.find(
+          "entry_computation_layout={(f32[2,2]{0,1}, f32[2]{0})->(f32[2]{0}, f32[2,2]{1,0})}"),
+      std::string::npos);
 }
 
 TEST(Parse, WithoutHeaderOrEntry) {
-  std::unique_ptr<Module> m = parse("f { ROOT a = f32[] parameter(0) } // the last one is the entry\ng { ROOT b = f32[] parameter(0) }");
+  std::unique_ptr<Module> m = parse(
+      "f { ROOT a = f32[] parameter(0) } // the last one is the entry\ng { ROOT b = f32[] "
+      "parameter(0) }");
   ASSERT_TRUE(m);
   EXPECT_EQ(m->computations().size(), 2u);
 }
 
 TEST(Print, DeadCodeAndOrderOfAppending) {
-  std::unique_ptr<Module> m = parse("HloModule m\nENTRY e { a = f32[] parameter(0)\n dead = f32[] negate(a)\n ROOT r = f32[] add(a, a) }");
+  std::unique_ptr<Module> m = parse(
+      "HloModule m\nENTRY e { a = f32[] parameter(0)\n dead = f32[] negate(a)\n ROOT r = f32[] "
+      "add(a, a) }");
   Computation* e = m->entry();
   // A pass appends an instruction that an earlier one then uses.
-  Instr* late = e->add(Op::kExp, Shape::scalar(Dtype::kF32), {e->params()[0]}, NoAttrs{}, {}, "late");
+  Instr* late =
+      e->add(Op::kExp, Shape::scalar(Dtype::kF32), {e->params()[0]}, NoAttrs{}, {}, "late");
   e->set_operand(e->root(), 1, late);
   std::string text = print_hlo(*m);
   EXPECT_LT(text.find("late ="), text.find("r ="));

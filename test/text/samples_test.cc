@@ -34,7 +34,9 @@ void for_samples(F f) {
 }
 
 TEST(Samples, ObeyTheLaws) {
-  for_samples([](const Module& m, Op op) { ASSERT_TRUE(verify(m).ok()) << name(op) << ": " << verify(m) << print_hlo(m); });
+  for_samples([](const Module& m, Op op) {
+    ASSERT_TRUE(verify(m).ok()) << name(op) << ": " << verify(m) << print_hlo(m);
+  });
 }
 
 TEST(Samples, SurviveText) {
@@ -51,7 +53,8 @@ TEST(Samples, SurviveText) {
 TEST(Samples, SurviveProtos) {
   for_samples([](const Module& m, Op op) {
     Result<std::string> bytes = write_hlo_module_proto(m);
-    if (bytes.status().code() == absl::StatusCode::kUnimplemented) return;  // f6 and quantized types, split ≠ concat
+    if (bytes.status().code() == absl::StatusCode::kUnimplemented)
+      return;  // f6 and quantized types, split ≠ concat
     ASSERT_TRUE(bytes.ok()) << name(op) << ": " << bytes.status();
     Result<std::unique_ptr<Module>> back = read_hlo_module_proto(*bytes);
     ASSERT_TRUE(back.ok()) << name(op) << ": " << back.status() << "\n" << print_hlo(m);
@@ -72,7 +75,9 @@ TEST(Samples, StableHloReadsBack) {
     Result<mlir::Module> tree = mlir::read_mlir_text(*text, "sample");
     ASSERT_TRUE(tree.ok()) << name(op) << ": " << tree.status() << "\n" << *text;
     Result<std::unique_ptr<Module>> back = import_stablehlo(*tree);
-    if (back.status().code() == absl::StatusCode::kUnimplemented && text->find("chlo.") != std::string::npos) return;
+    if (back.status().code() == absl::StatusCode::kUnimplemented &&
+        text->find("chlo.") != std::string::npos)
+      return;
     ASSERT_TRUE(back.ok()) << name(op) << ": " << back.status() << "\n" << *text;
     Result<std::string> again = print_stablehlo(**back);
     ASSERT_TRUE(again.ok()) << name(op) << ": " << again.status() << "\n" << *text;
