@@ -125,6 +125,9 @@ class Reader {
   void each(uint32_t n, std::vector<T>& v, F f) {
     if (!take(n)) return;
     T element{};
+    // The one repeated message whose struct has defaults other than zero.
+    if constexpr (std::is_same_v<T, WindowDim>)
+      element = {.size = 0, .stride = 0, .window_dilation = 0, .base_dilation = 0};
     all(message_of(view()), status_, [&](Reader& r) { f(r, element); });
     v.push_back(std::move(element));
   }
