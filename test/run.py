@@ -79,8 +79,6 @@ def main():
     jobs = [("source tree", lambda: simple([sys.executable, "test/floors.py"]))]
     for program in sorted(build.glob("test/braze_*_test")):
         jobs.append((program.name, lambda p=program: google_test(p)))
-    if os.path.exists(tool) and (ROOT / "test/golden.py").exists():
-        jobs.append(("golden", lambda: closing_line([sys.executable, "test/golden.py", tool])))
     if os.path.exists(tool):
         if SHARED.is_dir():
             for backend in ("reference", "cpu"):

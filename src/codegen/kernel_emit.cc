@@ -154,7 +154,6 @@ class PhaseEmitter {
   void store(Scope& scope, const loop::Store& s) {
     ScalarEmitter::StoreOptions options;
     options.condition = s.condition;
-    options.non_temporal = false;
     scope.emitter->store(s.buffer, kernel_.buffers[s.buffer].dtype, s.offset,
                          scope.emitter->emit(s.value), options);
   }

@@ -196,7 +196,7 @@ void store_value(Kernel& k, std::vector<Stmt>* body, int64_t buffer, Scalar offs
   auto push = [&](Scalar at, Scalar value) {
     Stmt s;
     s.kind = Stmt::Kind::kStore;
-    s.store = {buffer, at, value, condition, false};
+    s.store = {buffer, at, value, condition};
     body->push_back(std::move(s));
   };
   if (!v.is_complex()) return push(offset, v.re);

@@ -28,11 +28,8 @@ class Elements {
 
   // Buffer that holds a parameter, or an instruction kept in memory, row-major.
   void bind_buffer(const Instr* i, int64_t buffer) { buffers_[i] = buffer; }
-  void unbind_buffer(const Instr* i) { buffers_.erase(i); }
   // Value of an instruction at one index; any other index of it is an error from then on.
   void bind_value(const Instr* i, absl::Span<const Scalar> index, std::vector<scalar::Value> parts);
-  // Forgets built elements: between passes that store to buffers read by others.
-  void forget() { memo_.clear(); }
 
   scalar::Value element(const Instr* i, absl::Span<const Scalar> index, Scalar condition = {});
   // Loads from a row-major array in `buffer`.

@@ -55,8 +55,7 @@ class Printer {
   }
   void store(int depth, const Store& s) {
     line(depth, str_cat("b", s.buffer, "[", text(s.offset), "] = ", text(s.value),
-                        s.condition ? str_cat(" if ", text(s.condition)) : std::string(),
-                        s.non_temporal ? " streaming" : ""));
+                        s.condition ? str_cat(" if ", text(s.condition)) : std::string()));
   }
   void loop(int depth, const Loop& l) {
     line(depth, str_cat(l.kind == LoopKind::kVector ? "vector" : "for", " v", l.var, " < ",

@@ -64,8 +64,7 @@ struct Loop {
 struct Store {
   int64_t buffer = 0;
   Scalar offset, value;
-  Scalar condition;           // absent: always
-  bool non_temporal = false;  // streaming: a hint
+  Scalar condition;  // absent: always
 };
 
 // Binds a variable to a value at this point, before later stores change what it loads.

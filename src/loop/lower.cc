@@ -79,17 +79,13 @@ void bind_parameters(Elements& e, const Computation& fused) {
 
 int choose_width(const Kernel& k, const Facts& facts, bool accumulates) {
   int bytes = 4, nodes = 0;
-  bool narrow = true;
   for (int32_t i = 0; i < k.graph.size(); ++i) {
     const scalar::Node& n = k.graph[Scalar{i}];
     if (n.op == scalar::Op::kConst || n.op == scalar::Op::kVar) continue;
-    if (n.op == scalar::Op::kLoad || is_float(n.type)) {
-      if (byte_size(n.type) > 2) narrow = false;
-      if (n.type != Dtype::kS64) bytes = std::max(bytes, byte_size(n.type));
-    }
+    bool data = n.op == scalar::Op::kLoad || is_float(n.type);
+    if (data && n.type != Dtype::kS64) bytes = std::max(bytes, byte_size(n.type));
     ++nodes;
   }
-  (void)narrow;
   int lanes = facts.lanes(bytes);
   if (nodes <= 24 && accumulates) return lanes * 4;
   if (nodes <= 48) return lanes * 2;

@@ -52,8 +52,8 @@ inline int64_t first_output(const Computation& fused) {
   return static_cast<int64_t>(fused.params().size());
 }
 
-// Lanes for a phase whose vectors compute `nodes` nodes per element, the widest type being `bytes`:
-// light bodies get several registers per value, which hides latency.
+// Lanes for a phase: light bodies get several registers per value, which hides latency. `accumulates`:
+// its loops carry accumulators.
 int choose_width(const Kernel& k, const Facts& facts, bool accumulates);
 // Fewest items worth a thread, from the work of one item in elements.
 int64_t choose_grain(const Kernel& k, double elements_per_item);
