@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -8,13 +9,16 @@
 namespace braze {
 namespace {
 
-constexpr int kSpins = 20000;  // about 50–100 µs
+constexpr int kSpins = 20000;   // about 50–100 µs
+constexpr int kPatience = 500;  // spins before a core is offered to whoever waits for it
 
 inline void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
 }
+
+constexpr size_t kFewWorkers = 8;  // more find cores of their own without help
 
 int available_cores() {
   cpu_set_t set;
@@ -47,10 +51,23 @@ Pool& Pool::shared() {
 Pool::Busy::Busy(Pool& p) : pool_(p) {
   if (pool_.workers_.empty()) return;
   pool_.busy_.fetch_add(1, std::memory_order_seq_cst);
+  pool_.leave_core_to_caller();
 }
 Pool::Busy::~Busy() {
   if (pool_.workers_.empty()) return;
   pool_.busy_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Pool::leave_core_to_caller() {
+  const int core = sched_getcpu();
+  if (core < 0 || core == caller_core_.load(std::memory_order_relaxed)) return;
+  caller_core_.store(core, std::memory_order_relaxed);
+  if (workers_.size() > kFewWorkers) return;
+  cpu_set_t others;
+  if (sched_getaffinity(0, sizeof(others), &others) != 0) return;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  for (std::thread& t : workers_) pthread_setaffinity_np(t.native_handle(), sizeof(others), &others);
 }
 
 bool Pool::wait_for(Job& job, uint64_t last) {
@@ -105,7 +122,11 @@ void Pool::run(int64_t items, int64_t grain, absl::FunctionRef<void(int64_t, int
   for (int64_t w = 1; w < ways; ++w) {
     Job& job = *jobs_[w - 1];
     uint64_t ticket = job.ticket.load(std::memory_order_relaxed);
-    while (job.done.load(std::memory_order_acquire) != ticket) pause();
+    for (int spins = 0; job.done.load(std::memory_order_acquire) != ticket; ++spins) {
+      // The worker may be waiting for this very core.
+      if (spins < kPatience) pause();
+      else sched_yield();
+    }
   }
 }
 

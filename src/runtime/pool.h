@@ -47,6 +47,9 @@ class Pool {
     int64_t begin = 0, end = 0;
   };
   void work(int id);
+  // Keeps the workers off the core the caller runs on: a scheduler that wakes one there makes both
+  // wait for each other's time slices.
+  void leave_core_to_caller();
   bool wait_for(Job& job, uint64_t last);
 
   std::vector<std::unique_ptr<Job>> jobs_;
@@ -56,6 +59,7 @@ class Pool {
   std::mutex sleep_mutex_;
   std::condition_variable wake_;
   std::atomic<int> busy_{0};
+  std::atomic<int> caller_core_{-1};
   std::atomic<bool> stop_{false};
 };
 
