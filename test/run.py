@@ -79,6 +79,9 @@ def main():
     jobs = [("source tree", lambda: simple([sys.executable, "test/floors.py"]))]
     for program in sorted(build.glob("test/braze_*_test")):
         jobs.append((program.name, lambda p=program: google_test(p)))
+    if (build / "libbraze.so").exists():
+        jobs.append(("install and embed",
+                     lambda: simple([sys.executable, "test/embed.py", str(build)])))
     if os.path.exists(tool):
         if SHARED.is_dir():
             for backend in ("reference", "cpu"):

@@ -24,6 +24,7 @@ struct Row {
 
 const Row kKnobs[] = {
     {"dump", "DIR", "write modules, kernels and plans into DIR", &Debug::dump_dir},
+    {"log", "FILE", "append debug texts to FILE instead of standard error", &Debug::log},
     {"pass", "REGEX", "only passes whose name matches", &Debug::pass},
     {"module", "REGEX", "only modules whose name matches", &Debug::module},
     {"check", "", "evaluate the module before and after each pass and compare", &Debug::check},

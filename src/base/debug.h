@@ -30,6 +30,7 @@ enum DebugLevel : int64_t {
 struct Debug {
   int64_t level = 0;
   std::string dump_dir;  // where dumps go; empty: none
+  std::string log;       // file for debug texts; empty: standard error
   std::string pass;      // only passes whose name this matches
   std::string module;    // only modules whose name this matches
   bool check = false;    // evaluate before and after each pass and compare
