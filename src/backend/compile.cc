@@ -166,7 +166,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     ASSIGN(Plan plan, build_plan(std::move(module), plan_options));
     watch.lap("plan");
     ASSIGN(codegen::LoadedKernels kernels,
-           codegen::compile_kernels(plan.kernels, target, Pool::shared().threads()));
+           codegen::compile_kernels(plan, target, Pool::shared().threads()));
     watch.lap("codegen");
     stats.kernels = static_cast<int64_t>(plan.kernels.size());
     stats.launches = plan.kernel_launches();
@@ -187,7 +187,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
 
 Result<std::string> code_text(const Plan& p, const CompileOptions& options, bool assembly) {
   ASSIGN(codegen::Target target, codegen::target_named(options.target));
-  return codegen::kernels_text(p.kernels, target, assembly);
+  return codegen::kernels_text(p, target, assembly);
 }
 
 }  // namespace braze

@@ -67,10 +67,11 @@ ConvSpec conv_spec(const Contraction& c, int workspace) {
 }
 
 // The epilogue as a hook: its first store is the product's own place, whose value is returned.
-EpilogueHook epilogue_hook(const loop::Kernel& k, const Target& target, bool swapped) {
+EpilogueHook epilogue_hook(const loop::Kernel& k, const Target& target, bool swapped,
+                           bool inputs_constant = true) {
   const Contraction& c = *k.contraction;
   if (c.epilogue.empty()) return nullptr;
-  return [&k, &c, &target, swapped](llvm::IRBuilderBase& b, const HookArgs& a) -> llvm::Value* {
+  return [&k, &c, &target, swapped, inputs_constant](llvm::IRBuilderBase& b, const HookArgs& a) -> llvm::Value* {
     size_t rank = c.index_vars.size();
     // Swapped products have their last two coordinates exchanged.
     auto place = [&](size_t i) {
@@ -83,7 +84,7 @@ EpilogueHook epilogue_hook(const loop::Kernel& k, const Target& target, bool swa
       BufferBinding binding;
       binding.base = b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, a.buffers, i));
       binding.align = byte_size(k.buffers[i].dtype);
-      binding.invariant = k.buffers[i].role == loop::Role::kInput;
+      binding.invariant = inputs_constant && k.buffers[i].role == loop::Role::kInput;
       e.bind_buffer(static_cast<int64_t>(i), binding);
     }
     for (size_t i = 0; i < rank; ++i) e.bind_var(c.index_vars[place(i)], a.index[i]);
@@ -129,7 +130,8 @@ Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Targe
 }
 
 Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel& kernel,
-                                       std::string_view name, const Target& target) {
+                                       std::string_view name, const Target& target,
+                                       const EmitOptions& options) {
   const Contraction& c = *kernel.contraction;
   int workspace = static_cast<int>(kernel.buffers.size());
   std::vector<std::string> known;
@@ -137,13 +139,13 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
   ContractionHooks hooks;
   ContractionPlan plan;
   if (c.is_conv) {
-    hooks.epilogue = epilogue_hook(kernel, target, false);
+    hooks.epilogue = epilogue_hook(kernel, target, false, options.inputs_constant);
     ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), target, hooks));
   } else {
     GemmSpec spec = gemm_spec(c, workspace);
     bool swap = wants_swap(spec);
     if (swap) spec = swap_sides(spec);
-    hooks.epilogue = epilogue_hook(kernel, target, swap);
+    hooks.epilogue = epilogue_hook(kernel, target, swap, options.inputs_constant);
     ASSIGN(plan, emit_gemm(module, name, spec, target, hooks));
   }
   for (llvm::Function& f : module)

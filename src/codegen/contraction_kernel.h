@@ -12,7 +12,8 @@
 namespace braze::codegen {
 
 Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel& kernel,
-                                       std::string_view name, const Target& target);
+                                       std::string_view name, const Target& target,
+                                       const EmitOptions& options = {});
 
 // Sizes and phases of a contraction kernel, without generating code.
 Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Target& target);

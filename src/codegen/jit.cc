@@ -22,11 +22,13 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Pass.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/Scalar.h"
 
 namespace braze::codegen {
@@ -59,6 +61,25 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& t, int l
   return machine;
 }
 
+// Inlines the functions marked for it and runs the function passes of -O2.
+void simplify(llvm::Module& m, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/false));
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(builder.buildFunctionSimplificationPipeline(
+      llvm::OptimizationLevel::O2, llvm::ThinOrFullLTOPhase::None)));
+  passes.run(m, modules);
+}
+
 // The module through code generation, into a string.
 Result<std::string> emit(llvm::Module& m, const Target& target, const CompileOptions& o,
                          llvm::CodeGenFileType type) {
@@ -75,6 +96,7 @@ Result<std::string> emit(llvm::Module& m, const Target& target, const CompileOpt
       },
       &problem);
   ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, make_machine(target, o.level));
+  if (o.simplify) simplify(m, *machine);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;

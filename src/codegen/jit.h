@@ -38,6 +38,7 @@ struct CompileOptions {
   int level = 2;        // 0: fast code generation for cold glue; 2: default
   bool verify = true;   // run LLVM's verifier first
   bool cleanup = false; // first a little scalar cleanup (early CSE, instruction simplification)
+  bool simplify = false; // first inlining of what asks for it and LLVM's function simplification
 };
 Result<std::string> compile(llvm::Module& m, const Target& target, const CompileOptions& o = {});
 // The assembly text of a module, for dumps and tests; consumes the module.

@@ -48,8 +48,10 @@ void collect(const std::vector<Stmt>& body, std::vector<Scalar>* roots, std::vec
 // its own, since its emitter has its own width and vector variable.
 class PhaseEmitter {
  public:
-  PhaseEmitter(llvm::Module& m, const loop::Kernel& k, const loop::Phase& p, const Target& t)
-      : module_(m), context_(m.getContext()), b_(context_), kernel_(k), phase_(p), target_(t) {}
+  PhaseEmitter(llvm::Module& m, const loop::Kernel& k, const loop::Phase& p, const Target& t,
+               const EmitOptions& o)
+      : module_(m), context_(m.getContext()), b_(context_), kernel_(k), phase_(p), target_(t),
+        options_(o) {}
 
   void emit(std::string_view name) {
     llvm::Type* ptr = llvm::PointerType::getUnqual(context_);
@@ -120,7 +122,7 @@ class PhaseEmitter {
         binding.base =
             b_.CreateLoad(ptr, b_.CreateConstGEP1_64(ptr, function_->getArg(0), i));
         binding.align = byte_size(buffer.dtype);
-        binding.invariant = buffer.role == loop::Role::kInput;
+        binding.invariant = options_.inputs_constant && buffer.role == loop::Role::kInput;
       }
       buffers_.push_back(binding);
     }
@@ -390,6 +392,7 @@ class PhaseEmitter {
   const loop::Kernel& kernel_;
   const loop::Phase& phase_;
   const Target& target_;
+  const EmitOptions& options_;
   llvm::Function* function_ = nullptr;
   std::vector<BufferBinding> buffers_;
 };
@@ -397,14 +400,15 @@ class PhaseEmitter {
 }  // namespace
 
 Result<EmittedKernel> emit_kernel(llvm::Module& module, const loop::Kernel& kernel,
-                                  std::string_view name, const Target& target) {
-  if (kernel.contraction) return emit_contraction(module, kernel, name, target);
+                                  std::string_view name, const Target& target,
+                                  const EmitOptions& options) {
+  if (kernel.contraction) return emit_contraction(module, kernel, name, target, options);
   EmittedKernel out;
   out.scratch_bytes = kernel.scratch_bytes();
   for (size_t i = 0; i < kernel.phases.size(); ++i) {
     const loop::Phase& p = kernel.phases[i];
     std::string function = i == 0 ? std::string(name) : str_cat(name, ".", i);
-    PhaseEmitter(module, kernel, p, target).emit(function);
+    PhaseEmitter(module, kernel, p, target, options).emit(function);
     out.phases.push_back({function, p.items, p.grain});
   }
   return out;

@@ -28,8 +28,15 @@ struct EmittedKernel {
   int64_t workspace_bytes = 0;  // of the buffer numbered kernel.buffers.size(), if > 0 (contractions)
 };
 
+struct EmitOptions {
+  // Nothing else writes the inputs while the caller of the functions runs: true for a launch, false
+  // for code that becomes part of a loop over several kernels.
+  bool inputs_constant = true;
+};
+
 // Adds the kernel's functions, named from `name`, to `module`.
 Result<EmittedKernel> emit_kernel(llvm::Module& module, const loop::Kernel& kernel,
-                                  std::string_view name, const Target& target);
+                                  std::string_view name, const Target& target,
+                                  const EmitOptions& options = {});
 
 }  // namespace braze::codegen

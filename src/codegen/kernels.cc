@@ -14,19 +14,32 @@ namespace {
 // Kernels per LLVM module: larger ones amortise the fixed cost, smaller ones spread over cores.
 constexpr int64_t kPerModule = 12;
 
-std::string kernel_symbol(int64_t i) { return str_cat("kernel_", i); }
+std::string driver_symbol(int64_t i) { return str_cat("loop_", i); }
 
 }  // namespace
 
-Result<LoadedKernels> compile_kernels(absl::Span<const std::unique_ptr<loop::Kernel>> kernels,
-                                      const Target& target, int threads) {
+Result<LoadedKernels> compile_kernels(Plan& plan, const Target& target, int threads) {
+  const auto& kernels = plan.kernels;
   int64_t n = static_cast<int64_t>(kernels.size());
+  std::vector<const PlanStep*> loops = driver_loops(plan);
+  std::vector<LoadedDriver> drivers(loops.size());
+  for (size_t i = 0; i < loops.size(); ++i)
+    const_cast<PlanStep*>(loops[i])->driver = static_cast<int64_t>(i);
   int64_t per = std::clamp<int64_t>((n + threads - 1) / std::max(threads, 1), 1, kPerModule);
   int64_t modules = (n + per - 1) / per;
   std::vector<EmittedKernel> emitted(n);
   ASSIGN(std::vector<std::string> objects,
-         compile_all(modules, threads, [&](int64_t m) -> Result<std::string> {
+         compile_all(modules + static_cast<int64_t>(loops.size()), threads,
+                     [&](int64_t m) -> Result<std::string> {
            llvm::LLVMContext context;
+           if (m >= modules) {
+             int64_t i = m - modules;
+             auto module = make_module(context, driver_symbol(i), target);
+             ASSIGN(drivers[i].calls, emit_driver(*module, plan, *loops[i], driver_symbol(i), target));
+             CompileOptions options;
+             options.simplify = true;
+             return compile(*module, target, options);
+           }
            auto module = make_module(context, str_cat("kernels_", m), target);
            for (int64_t i = m * per; i < std::min(n, (m + 1) * per); ++i) {
              auto e = emit_kernel(*module, *kernels[i], kernel_symbol(i), target);
@@ -52,6 +65,11 @@ Result<LoadedKernels> compile_kernels(absl::Span<const std::unique_ptr<loop::Ker
     }
     out.kernels.push_back(std::move(k));
   }
+  for (size_t i = 0; i < drivers.size(); ++i) {
+    ASSIGN(drivers[i].function,
+           out.jit->function<DriverFunction>(driver_symbol(static_cast<int64_t>(i))));
+  }
+  out.drivers = std::move(drivers);
   return out;
 }
 
@@ -61,15 +79,20 @@ int64_t extra_workspace(const loop::Kernel& k, const Target& target) {
   return plan.ok() ? plan->workspace_bytes : 0;
 }
 
-Result<std::string> kernels_text(absl::Span<const std::unique_ptr<loop::Kernel>> kernels,
-                                 const Target& target, bool assembly_text) {
+Result<std::string> kernels_text(const Plan& plan, const Target& target, bool assembly_text) {
+  const auto& kernels = plan.kernels;
   llvm::LLVMContext context;
   auto module = make_module(context, "kernels", target);
   for (size_t i = 0; i < kernels.size(); ++i) {
     auto e = emit_kernel(*module, *kernels[i], kernel_symbol(static_cast<int64_t>(i)), target);
     if (!e.ok()) return note(str_cat("kernel '", kernels[i]->name, "'"), e.status());
   }
-  if (assembly_text) return assembly(*module, target);
+  std::vector<const PlanStep*> loops = driver_loops(plan);
+  for (size_t i = 0; i < loops.size(); ++i)
+    TRY(emit_driver(*module, plan, *loops[i], driver_symbol(static_cast<int64_t>(i)), target).status());
+  CompileOptions options;
+  options.simplify = !loops.empty();
+  if (assembly_text) return assembly(*module, target, options);
   return ir_text(*module);
 }
 

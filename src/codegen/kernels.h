@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels → callable code: emits, compiles on all cores and links the distinct kernels of a plan.
+// Kernels → callable code: emits, compiles on all cores and links the distinct kernels of a plan and
+// the drivers of its loops.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "base/status.h"
+#include "codegen/driver.h"
 #include "codegen/jit.h"
 #include "loop/kernel.h"
 
@@ -26,20 +28,25 @@ struct LoadedKernel {
   int64_t workspace_bytes = 0;  // of the extra buffer a contraction asks for
 };
 
+struct LoadedDriver {
+  DriverFunction* function = nullptr;
+  std::vector<const PlanStep*> calls;  // steps it calls back for, by index
+};
+
 struct LoadedKernels {
   std::vector<LoadedKernel> kernels;
+  std::vector<LoadedDriver> drivers;  // by PlanStep::driver
   std::unique_ptr<Jit> jit;  // owns the code
   int64_t code_bytes = 0;
 };
 
-Result<LoadedKernels> compile_kernels(absl::Span<const std::unique_ptr<loop::Kernel>> kernels,
-                                      const Target& target, int threads);
+// Numbers the plan's loops that get a driver. The result refers to the plan's steps.
+Result<LoadedKernels> compile_kernels(Plan& plan, const Target& target, int threads);
 
 // Workspace a contraction kernel needs beyond the kernel's own buffers, in bytes.
 int64_t extra_workspace(const loop::Kernel& k, const Target& target);
 
 // LLVM IR or assembly of all kernels, for dumps.
-Result<std::string> kernels_text(absl::Span<const std::unique_ptr<loop::Kernel>> kernels,
-                                 const Target& target, bool assembly_text);
+Result<std::string> kernels_text(const Plan& plan, const Target& target, bool assembly_text);
 
 }  // namespace braze::codegen

@@ -391,15 +391,31 @@ class PlanBuilder {
     return absl::OkStatus();
   }
 
+  // Leaves of the state that the body returns as it got them: they need no copy.
+  static std::vector<bool> unchanged_state(const Computation& body, size_t leaf_count) {
+    std::vector<bool> out(leaf_count, false);
+    const Instr* root = body.root();
+    if (root->op != Op::kTuple) return out;
+    size_t leaf = 0;
+    for (size_t k = 0; k < root->operands.size(); ++k) {
+      const Instr* o = root->operand(static_cast<int64_t>(k));
+      bool same = o->op == Op::kGetTupleElement && o->operand(0)->op == Op::kParameter &&
+                  o->as<IndexAttrs>().index == static_cast<int64_t>(k);
+      for (size_t n = leaves(o->shape).size(); n > 0; --n) out[leaf++] = same;
+    }
+    return out;
+  }
+
   Status loop(Instr* i, Frame& frame, PlanSteps* steps) {
     // The state lives in fresh buffers for the whole loop; the result is the state.
     Leaves state;
     const Leaves init = frame.values.at(i->operand(0));
-    for (int64_t b : init) {
-      const Shape& s = p_.buffers[b].shape;
-      int64_t to = s.is_token() ? token() : arena_buffer(s);
+    const std::vector<bool> unchanged = unchanged_state(*i->calls[1], init.size());
+    for (size_t k = 0; k < init.size(); ++k) {
+      const Shape& s = p_.buffers[init[k]].shape;
+      int64_t to = s.is_token() ? token() : unchanged[k] ? init[k] : arena_buffer(s);
       state.push_back(to);
-      if (to != b) copy(b, to, steps);
+      if (to != init[k]) copy(init[k], to, steps);
     }
     PlanStep s;
     s.kind = PlanStep::Kind::kWhile;

@@ -40,6 +40,7 @@ struct PlanStep {
   // chosen by buffer `predicate` (pred: true is branch 0; s32: clamped to the last).
   std::vector<PlanSteps> nested;
   int64_t predicate = -1;
+  int64_t driver = -1;            // kWhile: number of the native loop that runs it
 };
 
 struct Plan {

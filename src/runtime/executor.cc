@@ -108,6 +108,7 @@ Status Executor::step(const PlanStep& s, Call& c) {
       return absl::OkStatus();
     }
     case PlanStep::Kind::kWhile:
+      if (s.driver >= 0) return native_loop(kernels_.drivers[s.driver], c);
       while (true) {
         TRY(steps(s.nested[0], c));
         if (!*c.address[s.predicate]) return absl::OkStatus();
@@ -127,6 +128,31 @@ Status Executor::step(const PlanStep& s, Call& c) {
     }
   }
   return absl::OkStatus();
+}
+
+// What a driver calls back with: the context it was given, extended.
+struct Executor::Native : codegen::DriverContext {
+  Executor* executor;
+  Call* call;
+  const std::vector<const PlanStep*>* calls;
+  Status status;
+};
+
+Status Executor::native_loop(const codegen::LoadedDriver& d, Call& c) {
+  Native n;
+  n.address = c.address.data();
+  n.arena = c.arena;
+  n.scratch = c.scratch;
+  n.step = [](codegen::DriverContext* context, int64_t index) -> int32_t {
+    auto* self = static_cast<Native*>(context);
+    self->status = self->executor->step(*(*self->calls)[index], *self->call);
+    return self->status.ok() ? 0 : 1;
+  };
+  n.executor = this;
+  n.call = &c;
+  n.calls = &d.calls;
+  d.function(&n);
+  return n.status;
 }
 
 void Executor::kernel(const PlanStep& s, Call& c) {

@@ -30,9 +30,11 @@ class Executor {
 
  private:
   struct Call;
+  struct Native;
   Status steps(const PlanSteps& s, Call& c);
   Status step(const PlanStep& s, Call& c);
   void kernel(const PlanStep& s, Call& c);
+  Status native_loop(const codegen::LoadedDriver& d, Call& c);
   Status library(const PlanStep& s, Call& c);
   char* take_arena();
 
