@@ -44,13 +44,12 @@ bool is_inlined(const loop::Kernel& k) {
   return is_serial(k) && work(k) <= kInlineWork && k.graph.size() <= kInlineNodes / 4;
 }
 
-// Calls f for each step of `steps` and of what is nested in them.
+// Calls f for `step` and all that is nested in it.
 template <typename F>
-void for_each_step(const PlanSteps& steps, F f) {
-  for (const PlanStep& s : steps) {
-    f(s);
-    for (const PlanSteps& inner : s.nested) for_each_step(inner, f);
-  }
+void for_each_step(const PlanStep& step, F f) {
+  f(step);
+  for (const PlanSteps& steps : step.nested)
+    for (const PlanStep& s : steps) for_each_step(s, f);
 }
 
 class DriverEmitter {
@@ -100,7 +99,7 @@ class DriverEmitter {
 
   void choose_inlined() {
     int64_t nodes = 0;
-    for_each_step({loop_}, [&](const PlanStep& s) {
+    for_each_step(loop_, [&](const PlanStep& s) {
       if (s.kind != PlanStep::Kind::kKernel) return;
       const loop::Kernel& k = *plan_.kernels[s.kernel];
       if (!is_inlined(k)) return;
@@ -113,7 +112,7 @@ class DriverEmitter {
   // Small buffers that only inlined steps touch live in allocas, which become registers.
   void choose_registers() {
     absl::flat_hash_set<int64_t> inside, memory, outside, written;
-    for_each_step({loop_}, [&](const PlanStep& s) {
+    for_each_step(loop_, [&](const PlanStep& s) {
       bool opaque = s.kind == PlanStep::Kind::kLibrary ||
                     (s.kind == PlanStep::Kind::kKernel && !inlined_.contains(&s));
       auto touch = [&](int64_t id) { (opaque ? memory : inside).insert(id); };
@@ -262,6 +261,8 @@ class DriverEmitter {
       for (const EmittedPhase& p : e.phases) {
         llvm::Function* f = module_.getFunction(p.function);
         f->setLinkage(llvm::Function::InternalLinkage);
+        f->removeFnAttr(llvm::Attribute::NoInline);
+        f->removeFnAttr(llvm::Attribute::OptimizeNone);
         f->addFnAttr(llvm::Attribute::AlwaysInline);
       }
     }
@@ -343,7 +344,7 @@ std::vector<const PlanStep*> driver_loops(const Plan& plan) {
         continue;
       }
       bool gains = false;
-      for_each_step({s.nested[1]}, [&](const PlanStep& x) {
+      for_each_step(s, [&](const PlanStep& x) {
         gains |= x.kind == PlanStep::Kind::kKernel && is_inlined(*plan.kernels[x.kernel]);
       });
       if (gains) out.push_back(&s);

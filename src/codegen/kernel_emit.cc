@@ -190,7 +190,26 @@ class PhaseEmitter {
     scope.emitter->hoist(roots, inner);
   }
 
+  // The only iteration of a loop of extent 1.
+  void once(Scope& scope, const Loop& l) {
+    std::vector<llvm::Value*> start;
+    for (const Accumulator& a : l.accumulators)
+      for (Scalar i : a.init) start.push_back(wide(scope, i));
+    size_t open = scope.emitter->open_scope();
+    size_t bound = scope.bound.size();
+    bind(scope, l.var, b_.getInt64(0));
+    bind_accumulators(scope, l, start);
+    body(scope, l.body);
+    std::vector<llvm::Value*> next;
+    for (const Accumulator& a : l.accumulators)
+      for (Scalar s : a.next) next.push_back(wide(scope, s));
+    scope.emitter->close_scope(open);
+    scope.bound.resize(bound);
+    bind_results(scope, l, next);
+  }
+
   void serial_loop(Scope& scope, const Loop& l) {
+    if (!l.count && l.extent == 1) return once(scope, l);
     std::vector<llvm::Value*> start;
     for (const Accumulator& a : l.accumulators)
       for (Scalar i : a.init) start.push_back(wide(scope, i));
@@ -271,6 +290,8 @@ class PhaseEmitter {
 
   std::vector<llvm::Value*> whole_vectors(Scope& scope, const Loop& l, llvm::Value* whole,
                                           const std::vector<llvm::Value*>& start) {
+    if (!l.count && l.extent < 2 * phase_.width)  // one vector: no loop
+      return iteration(scope, l, b_.getInt64(0), start, nullptr);
     llvm::BasicBlock* before = b_.GetInsertBlock();
     auto* loop = llvm::BasicBlock::Create(context_, "vector", function_);
     auto* after = llvm::BasicBlock::Create(context_, "rest", function_);

@@ -81,7 +81,10 @@ Candidate build(const Kernel& base, const Computation& fused, const Facts& facts
   c.status = e.status();
   if (!c.status.ok()) return c;
   regular(k, v, &c.irregular);
-  p.width = choose_width(k, facts, false);
+  // Short rows need no wider vectors than they are long.
+  int64_t longest = 1;
+  while (longest < chunk) longest *= 2;
+  p.width = static_cast<int>(std::min<int64_t>(choose_width(k, facts, false), longest));
   p.grain = choose_grain(k, static_cast<double>(chunk));
   p.body.push_back(make_loop(loop));
   k.phases.push_back(std::move(p));
