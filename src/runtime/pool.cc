@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kSpins = 20000;   // about 50–100 µs
 constexpr int kPatience = 500;  // spins before a core is offered to whoever waits for it
+constexpr int64_t kChunks = 4;  // per thread, if they are large enough
 
 inline void pause() {
 #if defined(__x86_64__)
@@ -28,8 +29,7 @@ int available_cores() {
 
 }  // namespace
 
-Pool::Pool(int threads) {
-  for (int i = 1; i < threads; ++i) jobs_.push_back(std::make_unique<Job>());
+Pool::Pool(int threads) : shares_(static_cast<size_t>(std::max(threads, 1))) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
@@ -70,10 +70,10 @@ void Pool::leave_core_to_caller() {
   for (std::thread& t : workers_) pthread_setaffinity_np(t.native_handle(), sizeof(others), &others);
 }
 
-bool Pool::wait_for(Job& job, uint64_t last) {
+bool Pool::wait_for_ticket(uint64_t last) {
   while (true) {
     for (int i = 0; i < kSpins; ++i) {
-      if (job.ticket.load(std::memory_order_acquire) != last) return true;
+      if (ticket_.load(std::memory_order_acquire) != last) return true;
       if (stop_.load(std::memory_order_relaxed)) return false;
       pause();
     }
@@ -82,51 +82,73 @@ bool Pool::wait_for(Job& job, uint64_t last) {
       continue;
     }
     std::unique_lock<std::mutex> lock(sleep_mutex_);
-    wake_.wait(lock, [&] { return stop_.load() || job.ticket.load() != last; });
-    if (job.ticket.load(std::memory_order_acquire) != last) return true;
-    return false;
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    wake_.wait(lock, [&] { return stop_.load() || ticket_.load(std::memory_order_seq_cst) != last; });
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    return ticket_.load(std::memory_order_acquire) != last;
+  }
+}
+
+int64_t Pool::take(int id) {
+  const int n = threads();
+  for (int k = 0; k < n; ++k) {
+    std::atomic<uint64_t>& range = shares_[(id + k) % n].range;
+    uint64_t r = range.load(std::memory_order_acquire);
+    while (true) {
+      uint64_t first = r & 0xffffffff, end = r >> 32;
+      if (first >= end) break;
+      uint64_t left = k == 0 ? (end << 32 | (first + 1)) : ((end - 1) << 32 | first);
+      if (range.compare_exchange_weak(r, left, std::memory_order_acq_rel, std::memory_order_acquire))
+        return static_cast<int64_t>(k == 0 ? first : end - 1);
+    }
+  }
+  return -1;
+}
+
+// What the run is about is read after a chunk was taken: until then it may be the run before or after.
+void Pool::run_chunks(int id) {
+  for (int64_t c = take(id); c >= 0; c = take(id)) {
+    (*function_)(items_ * c / chunks_, items_ * (c + 1) / chunks_, id);
+    unfinished_.fetch_sub(1, std::memory_order_acq_rel);
   }
 }
 
 void Pool::work(int id) {
-  Job& job = *jobs_[id - 1];
   uint64_t last = 0;
-  while (wait_for(job, last)) {
-    last = job.ticket.load(std::memory_order_acquire);
-    (*function_)(job.begin, job.end, id);
-    job.done.store(last, std::memory_order_release);
+  while (wait_for_ticket(last)) {
+    last = ticket_.load(std::memory_order_acquire);
+    run_chunks(id);
   }
 }
 
 void Pool::run(int64_t items, int64_t grain, absl::FunctionRef<void(int64_t, int64_t, int)> f) {
-  int64_t ways = std::min<int64_t>(threads(), items / std::max<int64_t>(grain, 1));
+  const int64_t most = items / std::max<int64_t>(grain, 1);
+  const int64_t ways = std::min<int64_t>(threads(), most);
   if (ways <= 1) {
     if (items > 0) f(0, items, 0);
     return;
   }
   std::lock_guard<std::mutex> one(run_mutex_);
   function_ = &f;
-  auto cut = [&](int64_t w) { return items * w / ways; };
-  for (int64_t w = 1; w < ways; ++w) {
-    Job& job = *jobs_[w - 1];
-    job.begin = cut(w);
-    job.end = cut(w + 1);
-    job.ticket.store(job.ticket.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  items_ = items;
+  chunks_ = std::min(most, ways * kChunks);
+  unfinished_.store(chunks_, std::memory_order_relaxed);
+  for (int64_t w = 0; w < ways; ++w) {
+    uint64_t first = static_cast<uint64_t>(chunks_ * w / ways);
+    uint64_t end = static_cast<uint64_t>(chunks_ * (w + 1) / ways);
+    shares_[w].range.store(end << 32 | first, std::memory_order_release);
   }
-  {
-    // A worker about to sleep holds the mutex while it looks at its ticket, so it can't miss this.
-    std::lock_guard<std::mutex> lock(sleep_mutex_);
+  ticket_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) > 0) {
+    // A worker about to sleep holds the mutex while it looks at the ticket, so it can't miss this.
+    { std::lock_guard<std::mutex> lock(sleep_mutex_); }
+    wake_.notify_all();
   }
-  wake_.notify_all();
-  f(0, cut(1), 0);
-  for (int64_t w = 1; w < ways; ++w) {
-    Job& job = *jobs_[w - 1];
-    uint64_t ticket = job.ticket.load(std::memory_order_relaxed);
-    for (int spins = 0; job.done.load(std::memory_order_acquire) != ticket; ++spins) {
-      // The worker may be waiting for this very core.
-      if (spins < kPatience) pause();
-      else sched_yield();
-    }
+  run_chunks(0);
+  for (int spins = 0; unfinished_.load(std::memory_order_acquire) != 0; ++spins) {
+    // The worker may be waiting for this very core.
+    if (spins < kPatience) pause();
+    else sched_yield();
   }
 }
 

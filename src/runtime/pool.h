@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pool: a few threads that run the parts of a phase. While a program runs they spin for the next
 // phase (a fork-join costs about 0.1 µs); between programs they sleep.
+//
+// A phase is cut into chunks. Each thread starts with a range of its own, the same from phase to
+// phase, so that data stays in its cache; a thread that has none left takes from the others' ends, so
+// that a thread which lost its core holds nobody up for longer than one chunk.
 #pragma once
 
 #include <atomic>
@@ -22,9 +26,9 @@ class Pool {
   ~Pool();
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Runs f(begin, end, thread) over a fixed split of [0, items) into at most threads() ranges of at
-  // least `grain` items, the caller taking the first. Returns when all are done. One run at a time:
-  // a second caller waits.
+  // Runs f(begin, end, thread) over chunks of [0, items) of at least `grain` items, on the caller and
+  // the workers. Returns when all are done. One run at a time: a second caller waits. f must give the
+  // same results for any split.
   void run(int64_t items, int64_t grain, absl::FunctionRef<void(int64_t, int64_t, int)> f);
 
   // While a Busy object lives the workers spin instead of sleeping.
@@ -41,20 +45,27 @@ class Pool {
   static Pool& shared();
 
  private:
-  struct alignas(64) Job {
-    std::atomic<uint64_t> ticket{0};
-    std::atomic<uint64_t> done{0};
-    int64_t begin = 0, end = 0;
+  // The chunks a thread has yet to start: the first in the low half, the end in the high half.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> range{0};
   };
   void work(int id);
+  bool wait_for_ticket(uint64_t last);
+  // Takes a chunk from the front of the thread's own share, or from the end of another's; -1: none.
+  int64_t take(int id);
+  void run_chunks(int id);
   // Keeps the workers off the core the caller runs on: a scheduler that wakes one there makes both
   // wait for each other's time slices.
   void leave_core_to_caller();
-  bool wait_for(Job& job, uint64_t last);
 
-  std::vector<std::unique_ptr<Job>> jobs_;
+  std::vector<Share> shares_;  // by thread, the caller's first
   std::vector<std::thread> workers_;
+  // Of the current run; stable while any of its chunks is unfinished.
   const absl::FunctionRef<void(int64_t, int64_t, int)>* function_ = nullptr;
+  int64_t items_ = 0, chunks_ = 0;
+  alignas(64) std::atomic<int64_t> unfinished_{0};
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  std::atomic<int> sleepers_{0};
   std::mutex run_mutex_;
   std::mutex sleep_mutex_;
   std::condition_variable wake_;
