@@ -6,6 +6,7 @@
 #include <new>
 
 #include "backend/compile.h"
+#include "backend/debug_session.h"
 #include "backend/read_module.h"
 #include "base/debug_output.h"
 #include "base/npy.h"
@@ -215,7 +216,9 @@ Error Program::compile(const CompileSettings& settings, CompiledProgram* out) co
   options.backend = settings.backend;
   options.target = settings.target;
   options.threads = settings.threads;
-  auto executable = braze::compile(state_->module->clone(), options);
+  std::unique_ptr<Module> module = state_->module->clone();
+  remember_copy(*state_->module, *module);
+  auto executable = braze::compile(std::move(module), options);
   if (!executable.ok()) return error_of(executable.status());
   auto state = std::make_shared<CompiledProgram::State>();
   state->executable = std::move(*executable);

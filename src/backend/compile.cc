@@ -3,13 +3,12 @@
 
 #include <chrono>
 
+#include "backend/debug_session.h"
+#include "backend/pipeline.h"
 #include "codegen/kernels.h"
+#include "codegen/kernels_code.h"
 #include "codegen/target.h"
 #include "eval/evaluator.h"
-#include "passes/cleanup.h"
-#include "passes/expand.h"
-#include "passes/fuse.h"
-#include "passes/inline_calls.h"
 #include "runtime/executor.h"
 
 namespace braze {
@@ -33,15 +32,6 @@ class Stopwatch {
   Clock::time_point last_;
 };
 
-loop::Facts facts_of(const codegen::Target& t) {
-  loop::Facts f;
-  f.vector_bits = t.vector_bits;
-  f.l1_bytes = t.l1_bytes;
-  f.l2_bytes = t.l2_bytes;
-  f.l3_bytes = t.l3_bytes;
-  return f;
-}
-
 class ReferenceExecutable : public Executable {
  public:
   explicit ReferenceExecutable(std::unique_ptr<Module> m) : module_(std::move(m)) {}
@@ -57,6 +47,18 @@ class ReferenceExecutable : public Executable {
  private:
   std::unique_ptr<Module> module_;
 };
+
+// The literal of shape s whose leaves are at pointers [*at, …).
+Literal literal_at(const Shape& s, const void* const* leaves, size_t* at) {
+  if (s.is_tuple()) {
+    std::vector<Literal> parts;
+    for (const Shape& t : s.tuple) parts.push_back(literal_at(t, leaves, at));
+    return Literal::tuple(std::move(parts));
+  }
+  const void* p = leaves[(*at)++];
+  if (!s.is_array() || s.bytes() == 0) return Literal(s);
+  return Literal::from_bytes(s, {static_cast<const char*>(p), static_cast<size_t>(s.bytes())});
+}
 
 void flatten(const Literal& l, std::vector<const void*>* out) {
   if (!l.shape().is_tuple()) return out->push_back(l.bytes());
@@ -98,6 +100,32 @@ class CpuExecutable : public Executable {
   Executor executor_;
 };
 
+// Another executable whose runs are written to the dump folder.
+class SnapshotExecutable : public Executable {
+ public:
+  SnapshotExecutable(std::unique_ptr<Executable> inner, std::shared_ptr<DebugSession> session)
+      : inner_(std::move(inner)), session_(std::move(session)) {}
+  Result<Literal> run(absl::Span<const Literal> args, World* world) override {
+    auto value = inner_->run(args, world);
+    if (value.ok()) session_->snapshot(args, *value);
+    return value;
+  }
+  Status run_raw(absl::Span<const void* const> args, absl::Span<void* const> results) override {
+    TRY(inner_->run_raw(args, results));
+    std::vector<Literal> literals;
+    size_t at = 0;
+    for (const Shape& s : inner_->parameters()) literals.push_back(literal_at(s, args.data(), &at));
+    at = 0;
+    session_->snapshot(literals, literal_at(result_, results.data(), &at));
+    return absl::OkStatus();
+  }
+  const Plan* plan() const override { return inner_->plan(); }
+
+ private:
+  std::unique_ptr<Executable> inner_;
+  std::shared_ptr<DebugSession> session_;
+};
+
 // Values whose size is known only when the program runs are computed by the evaluator.
 bool has_bounded_shapes(const Module& m) {
   for (const Computation* c : computation_post_order(m))
@@ -119,27 +147,9 @@ void count_work(const Plan& p, const PlanSteps& steps, CompileStats* s) {
 }  // namespace
 
 Status optimize(Module& m, const CompileOptions& options, CompileStats* stats) {
-  ASSIGN(codegen::Target target, codegen::target_named(options.target));
-  FuseOptions fuse_options;
-  fuse_options.facts = facts_of(target);
-  fuse_options.trace = options.trace;
-  struct Pass {
-    std::string_view name;
-    std::function<Status(Module&)> run;
-  };
-  const Pass passes[] = {
-      {"inline", inline_calls},
-      {"cleanup", cleanup},
-      {"expand", expand},
-      {"cleanup", cleanup},
-      {"fuse", [&](Module& module) { return fuse(module, fuse_options); }},
-  };
-  Stopwatch watch(stats);
-  for (const Pass& p : passes) {
-    TRY(note(str_cat("pass ", p.name), p.run(m)));
-    watch.lap(p.name);
-    if (options.after_pass) options.after_pass(p.name, m);
-  }
+  auto session = DebugSession::start(m, options.debug ? *options.debug : debug());
+  TRY(run_pipeline(m, options, stats, session.get()));
+  if (session) session->optimized(m);
   return absl::OkStatus();
 }
 
@@ -150,12 +160,14 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
   Shape result = module->entry()->root()->shape;
   std::unique_ptr<Executable> out;
   CompileStats stats;
+  auto session = DebugSession::start(*module, options.debug ? *options.debug : debug());
   bool bounded = options.backend == "cpu" && has_bounded_shapes(*module);
   if (options.backend == "reference" || bounded) {
     if (bounded) stats.library_calls = module->instruction_count();
     out = std::make_unique<ReferenceExecutable>(std::move(module));
   } else if (options.backend == "cpu") {
-    TRY(optimize(*module, options, &stats));
+    TRY(run_pipeline(*module, options, &stats, session.get()));
+    if (session) session->optimized(*module);
     Stopwatch watch(&stats);
     ASSIGN(codegen::Target target, codegen::target_named(options.target));
     PlanOptions plan_options;
@@ -174,15 +186,22 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     stats.arena_bytes = plan.arena_bytes;
     stats.code_bytes = kernels.code_bytes;
     count_work(plan, plan.steps, &stats);
+    if (session) session->compiled(plan, target, stats);
     auto pool = options.threads > 0 ? std::make_unique<Pool>(options.threads) : nullptr;
     out = std::make_unique<CpuExecutable>(std::move(plan), std::move(kernels), std::move(pool));
   } else {
     return invalid("no backend '", options.backend, "': choose cpu or reference");
   }
-  out->stats_ = std::move(stats);
-  out->parameters_ = std::move(parameters);
-  out->result_ = std::move(result);
-  return out;
+  out->stats_ = stats;
+  out->parameters_ = parameters;
+  out->result_ = result;
+  if (!session || !session->wants_snapshots()) return out;
+  std::unique_ptr<Executable> wrapped =
+      std::make_unique<SnapshotExecutable>(std::move(out), std::move(session));
+  wrapped->stats_ = std::move(stats);
+  wrapped->parameters_ = std::move(parameters);
+  wrapped->result_ = std::move(result);
+  return wrapped;
 }
 
 Result<std::string> code_text(const Plan& p, const CompileOptions& options, bool assembly) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/debug.h"
 #include "base/status.h"
 #include "ir/literal.h"
 #include "ir/module.h"
@@ -26,8 +27,12 @@ struct CompileOptions {
   std::string target = "host";   // host, baseline, avx2, avx512
   int threads = 0;               // 0: the process's pool
   bool check = false;            // verify the module after each pass
+  std::string passes;            // "inline,cleanup"; "none"; empty: the standard pipeline
+  const Debug* debug = nullptr;  // null: as BRAZE_DEBUG and XLA_FLAGS say
   // Called after each pass with its name and the module, for dumps.
   std::function<void(std::string_view pass, const Module& m)> after_pass;
+  // After each pass that was checked by evaluation (Debug::check), with the verdict in one line.
+  std::function<void(std::string_view pass, std::string_view verdict)> checked;
   std::function<void(const Instr& producer, const Instr& consumer, std::string_view verdict)> trace;
 };
 
@@ -37,6 +42,8 @@ struct CompileStats {
   int64_t kernels = 0, launches = 0, library_calls = 0;
   int64_t arena_bytes = 0, code_bytes = 0;
   double flops = 0, bytes = 0;  // of all kernel launches, loops counted once
+  int64_t fuel_used = 0;        // rewrites taken
+  std::string last_rewrite;     // "fuse add.3", if fuel was limited
 };
 
 class Executable {

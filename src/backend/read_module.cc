@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "backend/debug_session.h"
 #include "base/npy.h"
 #include "frontend/hlo_proto.h"
 #include "frontend/mlir_read.h"
@@ -74,6 +75,7 @@ Result<std::unique_ptr<Module>> read_module(std::string_view bytes, const ReadOp
   }
   ASSIGN(std::unique_ptr<Module> m, read_any(bytes, o));
   TRY(refine(*m, o));
+  remember_source(*m, bytes);
   return m;
 }
 

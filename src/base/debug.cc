@@ -3,6 +3,7 @@
 
 #include <regex.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -30,6 +31,8 @@ const Row kKnobs[] = {
     {"check", "", "evaluate the module before and after each pass and compare", &Debug::check},
     {"verify", "N", "0 never, 1 after the pipeline, 2 after each pass", &Debug::verify},
     {"fuel", "N", "let at most N rewrites fire, for bisection", &Debug::fuel},
+    {"disable", "PASS,…", "leave these passes out (quote the list)", &Debug::disabled_passes},
+    {"snapshots", "", "dump each run's arguments and result as well", &Debug::dump_snapshots},
     {"text", "", "dump modules as HLO text", &Debug::dump_text},
     {"proto", "", "dump modules as HLO protos", &Debug::dump_proto},
     {"dot", "", "dump modules as Graphviz", &Debug::dump_dot},
@@ -44,6 +47,12 @@ const Row kXlaFlags[] = {
     {"--xla_dump_hlo_as_html", "", "as html", &Debug::dump_html},
     {"--xla_dump_hlo_pass_re", "REGEX", "as pass=REGEX", &Debug::pass},
     {"--xla_dump_hlo_module_re", "REGEX", "as module=REGEX", &Debug::module},
+    {"--xla_dump_hlo_snapshots", "", "as snapshots", &Debug::dump_snapshots},
+    {"--xla_dump_large_constants", "", "=false writes constants over ten elements as {...}",
+     &Debug::large_constants},
+    {"--xla_dump_max_hlo_modules", "N", "dump the first N modules only", &Debug::max_modules},
+    {"--xla_disable_hlo_passes", "PASS,…", "leave these passes out", &Debug::disabled_passes},
+    {"--xla_disable_all_hlo_passes", "", "leave all passes out", &Debug::disable_all_passes},
     {"--xla_force_host_platform_device_count", "N", "present N CPU devices", &Debug::host_devices},
 };
 
@@ -127,9 +136,20 @@ const Debug& debug() {
       std::ifstream in(flags);
       if (in) flags.assign(std::istreambuf_iterator<char>(in), {});
     }
-    return new Debug(parse_debug(own ? own : "", flags));
+    auto* d = new Debug(parse_debug(own ? own : "", flags));
+    const char* fuel = std::getenv("BRAZE_FUEL");
+    if (fuel && !parse_int(fuel, &d->fuel)) d->unknown.push_back(std::string("BRAZE_FUEL=") + fuel);
+    return d;
   }();
   return *d;
+}
+
+std::string ignored_flags_note() {
+  static std::atomic<bool> told{false};
+  if (debug().unknown.empty() || told.exchange(true)) return "";
+  std::string out = "ignored in XLA_FLAGS or BRAZE_DEBUG:";
+  for (const std::string& u : debug().unknown) out += " " + u;
+  return out;
 }
 
 std::vector<DebugKnob> debug_knobs() {

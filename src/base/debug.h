@@ -37,13 +37,23 @@ struct Debug {
   int64_t verify = 1;    // 0 never, 1 after the pipeline, 2 after each pass
   int64_t fuel = -1;     // rewrites that may fire in all; -1: no limit
   bool dump_text = false, dump_proto = false, dump_dot = false, dump_html = false;
+  bool dump_snapshots = false;       // each run's arguments and result
+  bool large_constants = true;       // false: constants over ten elements are written as {...}
+  int64_t max_modules = -1;          // modules to dump; -1: all
+  std::string disabled_passes;       // comma list
+  bool disable_all_passes = false;
   int64_t host_devices = 0;  // CPU devices to present; 0: as many as the plug-in's own options say
   std::vector<std::string> unknown;
 
+  // Anything to do for a compilation?
+  bool active() const { return dumps() || level > 0 || check || verify > 1 || fuel >= 0; }
   bool dumps() const { return !dump_dir.empty(); }
   bool dumps_module(std::string_view name) const;
   bool dumps_pass(std::string_view name) const;
 };
+
+// What was not understood, as a sentence for the user: once per process, then "".
+std::string ignored_flags_note();
 
 Debug parse_debug(std::string_view braze_debug, std::string_view xla_flags);
 // From the environment, read once. XLA_FLAGS may be the name of a file that holds the flags.

@@ -14,9 +14,9 @@ namespace {
 // Kernels per LLVM module: larger ones amortise the fixed cost, smaller ones spread over cores.
 constexpr int64_t kPerModule = 12;
 
-std::string driver_symbol(int64_t i) { return str_cat("loop_", i); }
-
 }  // namespace
+
+std::string driver_symbol(int64_t i) { return str_cat("loop_", i); }
 
 Result<LoadedKernels> compile_kernels(Plan& plan, const Target& target, int threads) {
   const auto& kernels = plan.kernels;
@@ -77,23 +77,6 @@ int64_t extra_workspace(const loop::Kernel& k, const Target& target) {
   if (!k.contraction) return 0;
   auto plan = plan_contraction(k, target);
   return plan.ok() ? plan->workspace_bytes : 0;
-}
-
-Result<std::string> kernels_text(const Plan& plan, const Target& target, bool assembly_text) {
-  const auto& kernels = plan.kernels;
-  llvm::LLVMContext context;
-  auto module = make_module(context, "kernels", target);
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    auto e = emit_kernel(*module, *kernels[i], kernel_symbol(static_cast<int64_t>(i)), target);
-    if (!e.ok()) return note(str_cat("kernel '", kernels[i]->name, "'"), e.status());
-  }
-  std::vector<const PlanStep*> loops = driver_loops(plan);
-  for (size_t i = 0; i < loops.size(); ++i)
-    TRY(emit_driver(*module, plan, *loops[i], driver_symbol(static_cast<int64_t>(i)), target).status());
-  CompileOptions options;
-  options.simplify = !loops.empty();
-  if (assembly_text) return assembly(*module, target, options);
-  return ir_text(*module);
 }
 
 }  // namespace braze::codegen

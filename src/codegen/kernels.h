@@ -46,7 +46,7 @@ Result<LoadedKernels> compile_kernels(Plan& plan, const Target& target, int thre
 // Workspace a contraction kernel needs beyond the kernel's own buffers, in bytes.
 int64_t extra_workspace(const loop::Kernel& k, const Target& target);
 
-// LLVM IR or assembly of all kernels, for dumps.
-Result<std::string> kernels_text(const Plan& plan, const Target& target, bool assembly_text);
+// Symbol of the driver of the plan's loop number `i`.
+std::string driver_symbol(int64_t i);
 
 }  // namespace braze::codegen

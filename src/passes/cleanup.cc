@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/fuel.h"
 #include "ops/op_def.h"
 
 namespace braze {
@@ -63,6 +64,7 @@ void merge_equal(Computation* c) {
     bool merged = false;
     for (Instr* other : same) {
       if (other->shape == i->shape && other->attrs == i->attrs) {
+        if (!take_fuel("cleanup", i->name)) break;
         c->replace_uses(i, other);
         merged = true;
         break;
@@ -78,7 +80,7 @@ void merge_equal(Computation* c) {
 Status cleanup(Module& m) {
   for (Computation* c : computation_post_order(m)) {
     for (Instr* i : post_order(*c))
-      if (Instr* s = simpler(i)) c->replace_uses(i, s);
+      if (Instr* s = simpler(i); s && take_fuel("cleanup", i->name)) c->replace_uses(i, s);
     merge_equal(c);
     c->erase_dead();
   }

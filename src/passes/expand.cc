@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/expand.h"
 
+#include "base/fuel.h"
 #include "ops/builder.h"
 #include "ops/op_def.h"
 
@@ -15,6 +16,7 @@ Status expand(Module& m) {
         todo.push_back(i.get());
     }
     for (Instr* i : todo) {
+      if (!take_fuel("expand", i->name)) continue;
       Builder b(c);
       auto replacement = def(*i).expand(b, *i);
       if (!replacement.ok()) continue;  // a library call computes it

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/fuel.h"
 #include "ops/op_def.h"
 
 namespace braze {
@@ -82,6 +83,7 @@ class Fuser {
     Group& g = groups_[target];
     std::string_view verdict = refusal(*i, g);
     if (verdict.empty() && needs_proof(*i, g) && !has_kernel(*i, g)) verdict = "no single kernel";
+    if (verdict.empty() && !take_fuel("fuse", i->name)) verdict = "out of fuel";
     if (o_.trace) o_.trace(*i, *g.members[0], verdict.empty() ? "fused" : verdict);
     if (!verdict.empty()) return false;
     g.members.push_back(i);

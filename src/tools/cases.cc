@@ -14,8 +14,8 @@
 
 #include "backend/compile.h"
 #include "backend/read_module.h"
-#include "tools/compare.h"
-#include "tools/inputs.h"
+#include "backend/compare.h"
+#include "backend/inputs.h"
 #include "tools/tools.h"
 
 namespace braze::tools {

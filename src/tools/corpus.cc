@@ -10,8 +10,8 @@
 #include "backend/compile.h"
 #include "backend/read_module.h"
 #include "base/npy.h"
-#include "tools/compare.h"
-#include "tools/inputs.h"
+#include "backend/compare.h"
+#include "backend/inputs.h"
 #include "tools/tools.h"
 
 namespace braze::tools {
@@ -24,14 +24,6 @@ int visit(const char* path, const struct stat*, int type, FTW*) {
   bool program = p.find(".mlir") != std::string::npos || p.find(".hlo") != std::string::npos;
   if (type == FTW_F && program) found.push_back(p);
   return 0;
-}
-
-bool close_all(const Literal& got, const Literal& want, std::string* why) {
-  if (!got.shape().is_tuple())
-    return close(got, want, default_tolerance(got.shape().is_array() ? got.dtype() : Dtype::kF32), why);
-  for (size_t i = 0; i < got.parts().size(); ++i)
-    if (!close_all(got.parts()[i], want.parts()[i], why)) return false;
-  return true;
 }
 
 Status agree(const std::string& file) {
@@ -53,7 +45,7 @@ Status agree(const std::string& file) {
   ASSIGN(Literal want, reference->run(args));
   ASSIGN(Literal got, cpu->run(args));
   std::string why;
-  if (!close_all(got, want, &why)) return internal("disagree: ", why);
+  if (!close_by_type(got, want, &why)) return internal("disagree: ", why);
   return absl::OkStatus();
 }
 

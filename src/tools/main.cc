@@ -2,6 +2,9 @@
 // The `braze` tool: one binary, one verb per task.
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
+
+#include "base/debug.h"
 #include "tools/tools.h"
 
 using namespace braze::tools;  // NOLINT: the verbs
@@ -65,6 +68,8 @@ int main(int argc, char** argv) {
   corpus_verb->add_option("--budget", k.budget_s, "Seconds after which no program is started");
   corpus_verb->callback([&] { code = corpus(k); });
 
+  if (std::string ignored = braze::ignored_flags_note(); !ignored.empty())
+    std::fprintf(stderr, "braze: %s\n", ignored.c_str());
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "ir/literal.h"
 
-namespace braze::tools {
+namespace braze {
 
 // "random:SEED", "zeros" or "iota" for a shape (tuples too). Random floats lie in [-1, 1), integers in
 // [0, 8), so that indices and sizes stay small.
@@ -22,4 +22,4 @@ NpyArray to_npy(const Literal& l, std::string_view name);
 // mix(seed + (i + 1) · golden ratio): the generator of the model folders.
 uint64_t random_word(uint64_t seed, uint64_t i);
 
-}  // namespace braze::tools
+}  // namespace braze

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/compare.h"
+#include "backend/compare.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "base/floats.h"
 #include "base/status.h"
 
-namespace braze::tools {
+namespace braze {
 namespace {
 
 bool is_finite(std::complex<double> c) { return std::isfinite(c.real()) && std::isfinite(c.imag()); }
@@ -128,4 +128,12 @@ bool close(const Literal& got, const Literal& want, const Tolerance& t, std::str
   return false;
 }
 
-}  // namespace braze::tools
+bool close_by_type(const Literal& got, const Literal& want, std::string* why) {
+  if (!got.shape().is_tuple() || got.parts().size() != want.parts().size())
+    return close(got, want, default_tolerance(got.shape().is_array() ? got.dtype() : Dtype::kF32), why);
+  for (size_t i = 0; i < got.parts().size(); ++i)
+    if (!close_by_type(got.parts()[i], want.parts()[i], why)) return false;
+  return true;
+}
+
+}  // namespace braze

@@ -6,7 +6,7 @@
 
 #include "ir/literal.h"
 
-namespace braze::tools {
+namespace braze {
 
 struct Difference {
   double max_abs = 0, max_rel = 0;   // over finite pairs; rel to the larger magnitude of the expected array
@@ -26,5 +26,7 @@ struct Tolerance {
 };
 Tolerance default_tolerance(Dtype t);
 bool close(const Literal& got, const Literal& expected, const Tolerance& t, std::string* why);
+// close, each array by the tolerance of its own type.
+bool close_by_type(const Literal& got, const Literal& expected, std::string* why);
 
-}  // namespace braze::tools
+}  // namespace braze

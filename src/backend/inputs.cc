@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/inputs.h"
+#include "backend/inputs.h"
 
 #include <cstring>
 
-namespace braze::tools {
+namespace braze {
 
 uint64_t random_word(uint64_t seed, uint64_t i) {
   uint64_t z = seed + (i + 1) * 0x9E3779B97F4A7C15ull;
@@ -95,4 +95,4 @@ NpyArray to_npy(const Literal& l, std::string_view name) {
   return a;
 }
 
-}  // namespace braze::tools
+}  // namespace braze

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "analysis/verify.h"
+#include "backend/debug_session.h"
+#include "backend/pass_check.h"
+#include "base/fuel.h"
+#include "passes/cleanup.h"
+#include "passes/expand.h"
+#include "passes/fuse.h"
+#include "passes/inline_calls.h"
+
+namespace braze {
+namespace {
+
+struct Pass {
+  PassRow row;
+  Status (*run)(Module& m, const FuseOptions& o);
+};
+
+const Pass kPasses[] = {
+    {{"inline", "calls and fusions become their bodies"},
+     [](Module& m, const FuseOptions&) { return inline_calls(m); }},
+    {{"cleanup", "no-ops, equal and dead instructions go"},
+     [](Module& m, const FuseOptions&) { return cleanup(m); }},
+    {{"expand", "ops without code of their own become smaller ops"},
+     [](Module& m, const FuseOptions&) { return expand(m); }},
+    {{"fuse", "instructions are grouped into kernels"},
+     [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
+};
+constexpr std::string_view kStandard[] = {"inline", "cleanup", "expand", "cleanup", "fuse"};
+
+const Pass* find_pass(std::string_view name) {
+  for (const Pass& p : kPasses)
+    if (p.row.name == name) return &p;
+  return nullptr;
+}
+
+Result<std::vector<std::string>> chosen(const CompileOptions& options, const Debug& d) {
+  std::vector<std::string> names = standard_pipeline();
+  if (!options.passes.empty()) {
+    ASSIGN(names, parse_pipeline(options.passes));
+  }
+  if (d.disable_all_passes) return std::vector<std::string>();
+  std::vector<std::string> off =
+      absl::StrSplit(d.disabled_passes, absl::ByAnyChar(", "), absl::SkipEmpty());
+  std::erase_if(names, [&](const std::string& n) {
+    return std::find(off.begin(), off.end(), n) != off.end();
+  });
+  return names;
+}
+
+}  // namespace
+
+loop::Facts facts_of(const codegen::Target& t) {
+  loop::Facts f;
+  f.vector_bits = t.vector_bits;
+  f.l1_bytes = t.l1_bytes;
+  f.l2_bytes = t.l2_bytes;
+  f.l3_bytes = t.l3_bytes;
+  return f;
+}
+
+absl::Span<const PassRow> pass_table() {
+  static const std::vector<PassRow>* rows = [] {
+    auto* v = new std::vector<PassRow>();
+    for (const Pass& p : kPasses) v->push_back(p.row);
+    return v;
+  }();
+  return *rows;
+}
+
+std::vector<std::string> standard_pipeline() {
+  return {std::begin(kStandard), std::end(kStandard)};
+}
+
+Result<std::vector<std::string>> parse_pipeline(std::string_view text) {
+  if (text == "none") return std::vector<std::string>();
+  std::vector<std::string> names =
+      absl::StrSplit(absl::string_view(text.data(), text.size()), absl::ByAnyChar(", "), absl::SkipEmpty());
+  for (const std::string& n : names) {
+    if (find_pass(n)) continue;
+    std::vector<std::string> known;
+    for (const Pass& p : kPasses) known.emplace_back(p.row.name);
+    return invalid("no pass '", n, "': choose from ", absl::StrJoin(known, ", "));
+  }
+  return names;
+}
+
+Status run_pipeline(Module& m, const CompileOptions& options, CompileStats* stats,
+                    DebugSession* session) {
+  ASSIGN(codegen::Target target, codegen::target_named(options.target));
+  const Debug& d = options.debug ? *options.debug : debug();
+  FuseOptions fuse_options;
+  fuse_options.facts = facts_of(target);
+  fuse_options.trace = options.trace;
+  ASSIGN(std::vector<std::string> names, chosen(options, d));
+  std::unique_ptr<PassChecker> checker;
+  if (d.check) checker = PassChecker::create(m);
+  FuelScope fuel(d.fuel, session ? session->fired() : nullptr);
+  for (size_t k = 0; k < names.size(); ++k) {
+    const Pass& p = *find_pass(names[k]);
+    if (session) session->before_pass(p.row.name, m);
+    const int64_t changes = m.changes();
+    auto from = std::chrono::steady_clock::now();
+    TRY(note(str_cat("pass ", p.row.name), p.run(m, fuse_options)));
+    const double ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count();
+    if (stats) {
+      stats->phases.emplace_back(std::string(p.row.name), ms);
+      stats->total_ms += ms;
+    }
+    if (options.check || d.verify > 1 || (d.verify == 1 && k + 1 == names.size()))
+      TRY(note(str_cat("after pass ", p.row.name), verify(m)));
+    if (session) {
+      const std::string_view next = k + 1 < names.size() ? std::string_view(names[k + 1]) : "plan";
+      session->after_pass(p.row.name, next, m, m.changes() != changes);
+    }
+    if (checker) {
+      Result<std::string> said = checker->check(p.row.name, m);
+      if (!said.ok() && !fuel.last().empty())
+        return Status(said.status().code(), str_cat(said.status().message(), "; the last rewrite was ",
+                                                    fuel.last()));
+      TRY(said.status());
+      if (session) session->note(*said);
+      if (options.checked) options.checked(p.row.name, *said);
+    }
+    if (options.after_pass) options.after_pass(p.row.name, m);
+  }
+  if (stats) stats->fuel_used = fuel.used(), stats->last_rewrite = fuel.last();
+  return absl::OkStatus();
+}
+
+}  // namespace braze

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this machine can do at best, measured once per process, and what that means for a kernel.
+//
+// read bandwidth: sum of an array larger than the caches, by a compiled kernel on all threads.
+// peak: fused multiply-adds on registers, the same way. Both are what Braze's own code reaches, so a
+// kernel at 100 % of its roofline leaves nothing to be had from better code.
+#pragma once
+
+#include "base/status.h"
+#include "codegen/target.h"
+
+namespace braze {
+
+struct MachineLimits {
+  double read_bytes_per_s = 0;   // main memory, all threads
+  double cache_bytes_per_s = 0;  // data that stays in the second-level caches
+  double flops_per_s = 0;        // f32, all threads
+};
+const MachineLimits& machine_limits(const codegen::Target& target);
+
+struct Estimate {
+  double us = 0;
+  bool memory_bound = false;
+};
+// `bytes` that fit the second-level caches are taken to be there.
+Estimate estimate(double flops, double bytes, const codegen::Target& target,
+                  const MachineLimits& limits);
+
+}  // namespace braze
