@@ -37,8 +37,14 @@ Result<std::unique_ptr<Module>> prepare(const mlir::Module& tree, const std::str
   return m;
 }
 
+// The suite switches the run of some programs off in their first lines, as inaccurate or not supported:
+// no interpreter is held to the values they expect, which are those of one build of XLA.
+bool run_is_disabled(std::string_view text) {
+  return text.substr(0, 400).find("// RUN-DISABLED") != std::string_view::npos;
+}
+
 ConformanceResult run_one(const mlir::Module& tree, const std::string& program,
-                          const std::string& entry, const Engine& engine) {
+                          const std::string& entry, bool disabled, const Engine& engine) {
   ConformanceResult r{program};
   auto m = prepare(tree, entry);
   Status s = m.status();
@@ -57,7 +63,7 @@ ConformanceResult run_one(const mlir::Module& tree, const std::string& program,
     auto value = again.ok() ? engine(*std::move(again)) : Result<Literal>(again.status());
     set_loose_checks(false);
     if (value.ok()) {
-      r.kind = ConformanceResult::kLoosely;
+      r.kind = disabled ? ConformanceResult::kDisabled : ConformanceResult::kLoosely;
       r.error = std::string(s.message());
       return r;
     }
@@ -98,7 +104,8 @@ std::vector<ConformanceResult> run_conformance_file(const std::string& path, con
       continue;
     }
     for (const std::string& entry : entries_of(*tree))
-      out.push_back(run_one(*tree, str_cat(where, "@", entry), entry, engine));
+      out.push_back(run_one(*tree, str_cat(where, "@", entry), entry, run_is_disabled(*bytes),
+                            engine));
   }
   return out;
 }

@@ -29,6 +29,7 @@ struct ConformanceResult {
   enum Kind : uint8_t {
     kPassed,
     kLoosely /* within a few steps of the largest value only */,
+    kDisabled /* the same, where the suite itself does not run the program */,
     kFailed,
     kReadOnly /* takes arguments: read and checked only */
   } kind = kPassed;

@@ -108,6 +108,28 @@ EpilogueHook epilogue_hook(const loop::Kernel& k, const Target& target, bool swa
   };
 }
 
+// Terms of each sum.
+int64_t terms(const Contraction& c) {
+  int64_t n = 1;
+  if (!c.is_conv) {
+    for (const auto& d : c.k) n *= d.size;
+    return n;
+  }
+  n = c.rhs_dims[c.conv.dims.kernel_input];
+  for (int64_t d : c.conv.dims.kernel_spatial) n *= c.rhs_dims[d];
+  return n;
+}
+
+// Sums of so few terms round every product, as the reference does: memory bounds them anyway, and
+// with few terms a cancellation shows which products were rounded.
+constexpr int64_t kRoundedProducts = 4;
+
+Target target_for(const Contraction& c, const Target& target) {
+  Target t = target;
+  if (terms(c) <= kRoundedProducts) t.fma = false;
+  return t;
+}
+
 }  // namespace
 
 bool contraction_supported(const Contraction& c, const Target& target) {
@@ -116,23 +138,25 @@ bool contraction_supported(const Contraction& c, const Target& target) {
 
 Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Target& target) {
   const Contraction& c = *kernel.contraction;
+  const Target own = target_for(c, target);
   int workspace = static_cast<int>(kernel.buffers.size());
   ContractionHooks hooks;  // sizes depend on whether there is an epilogue
   if (c.is_conv) {
     hooks.epilogue = epilogue_hook(kernel, target, false);
-    return plan_conv(conv_spec(c, workspace), target, "contraction", hooks);
+    return plan_conv(conv_spec(c, workspace), own, "contraction", hooks);
   }
   GemmSpec spec = gemm_spec(c, workspace);
   const bool swap = wants_swap(spec);
   if (swap) spec = swap_sides(spec);
   hooks.epilogue = epilogue_hook(kernel, target, swap);
-  return plan_gemm(spec, target, "contraction", hooks);
+  return plan_gemm(spec, own, "contraction", hooks);
 }
 
 Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel& kernel,
                                        std::string_view name, const Target& target,
                                        const EmitOptions& options) {
   const Contraction& c = *kernel.contraction;
+  const Target own = target_for(c, target);
   int workspace = static_cast<int>(kernel.buffers.size());
   std::vector<std::string> known;
   for (llvm::Function& f : module) known.push_back(f.getName().str());
@@ -140,13 +164,13 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
   ContractionPlan plan;
   if (c.is_conv) {
     hooks.epilogue = epilogue_hook(kernel, target, false, options.inputs_constant);
-    ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), target, hooks));
+    ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), own, hooks));
   } else {
     GemmSpec spec = gemm_spec(c, workspace);
     bool swap = wants_swap(spec);
     if (swap) spec = swap_sides(spec);
     hooks.epilogue = epilogue_hook(kernel, target, swap, options.inputs_constant);
-    ASSIGN(plan, emit_gemm(module, name, spec, target, hooks));
+    ASSIGN(plan, emit_gemm(module, name, spec, own, hooks));
   }
   for (llvm::Function& f : module)
     if (!f.isDeclaration() &&

@@ -223,6 +223,12 @@ Result<Values> native(const Call& c) {
   return Values{c.b.op(op, c.operands)};
 }
 
+template <Op op, UnarySpecial f>
+Result<Values> hyperbolic(const Call& c) {
+  return is_float(c.in(0)->shape.dtype) && !c.results[0].quant ? special(c, f, false)
+                                                               : native<op>(c);
+}
+
 const Entry kEntries[] = {
     {"_asin_acos_kernel", 1, asin_acos_kernel},
     {"acos", 1, native<Op::kAcos>},
@@ -235,15 +241,15 @@ const Entry kEntries[] = {
     {"conj", 1, conjugate},
     {"constant", 0, [](const Call& c) -> Result<Values> { return Values{c.b.constant(c.attrs.value)}; }},
     {"constant_like", 1, constant_like},
-    {"cosh", 1, native<Op::kCosh>},
-    {"digamma", 1, [](const Call& c) { return special(c, chlo::digamma, true); }},
+    {"cosh", 1, hyperbolic<Op::kCosh, chlo::cosh>},
+    {"digamma", 1, [](const Call& c) { return special(c, chlo::digamma, false); }},
     {"erf", 1, native<Op::kErf>},
     {"erf_inv", 1, [](const Call& c) { return special(c, chlo::erf_inv, false); }},
     {"erfc", 1, [](const Call& c) { return special(c, chlo::erfc, false); }},
     {"is_inf", 1, [](const Call& c) { return is_infinite(c, true, true); }},
     {"is_neg_inf", 1, [](const Call& c) { return is_infinite(c, false, true); }},
     {"is_pos_inf", 1, [](const Call& c) { return is_infinite(c, true, false); }},
-    {"lgamma", 1, [](const Call& c) { return special(c, chlo::lgamma, true); }},
+    {"lgamma", 1, [](const Call& c) { return special(c, chlo::lgamma, false); }},
     {"mulhi", 2, native<Op::kMulhi>},
     {"next_after", 2, [](const Call& c) { return next_after(c, c.in(0), c.in(1)); }},
     {"polygamma", 2, [](const Call& c) { return special(c, chlo::polygamma, c.in(0), c.in(1)); }},
@@ -252,7 +258,7 @@ const Entry kEntries[] = {
        return Values{c.b.op_shaped(Op::kRaggedDot, c.results[0], c.operands, c.attrs.ragged)};
      }},
     {"scan", -1, [](const Call& c) { return chlo::build_scan(c.b, c.operands, c.attrs, c.results); }},
-    {"sinh", 1, native<Op::kSinh>},
+    {"sinh", 1, hyperbolic<Op::kSinh, chlo::sinh>},
     {"square", 1, [](const Call& c) -> Result<Values> { return Values{c.b.mul(c.in(0), c.in(0))}; }},
     {"tan", 1, native<Op::kTan>},
     {"top_k", 1, top_k},

@@ -63,6 +63,8 @@ inline Num pow(Num x, Num y) { return binary(Op::kPower, x, y); }
 // Coefficients from the highest power down.
 Num polynomial(Num x, absl::Span<const double> coefficients);
 
+Num cosh(Num x);
+Num sinh(Num x);
 Num erfc(Num x);
 Num erf_inv(Num x);
 Num bessel_i1e(Num x);

@@ -33,7 +33,20 @@ void emit_check(OpImport& c, std::string_view target, absl::Span<Instr* const> o
   c.bind_all(c.emit_typed(Op::kCustomCall, operands, std::move(a), calls));
 }
 
-void expect(OpImport& c) { emit_check(c, c.op.name, c.ins(), options(c, {})); }
+// With the tolerance that the op has when it names none. The custom calls of the same names have
+// defaults of their own, in ops/check.cc.
+std::string options_of_check(OpImport& c, std::initializer_list<std::string_view> skip) {
+  std::string out = options(c, skip);
+  out.pop_back();
+  const char* sep = out.size() > 1 ? ", " : "";
+  if (c.op.name.rfind("check.expect_almost_eq", 0) == 0 && !c.attr("tolerance"))
+    out += str_cat(sep, "tolerance = 1.0e-4 : f64");
+  if (c.op.name == "check.expect_close" && !c.attr("max_ulp_difference"))
+    out += str_cat(sep, "max_ulp_difference = 1 : ui64");
+  return out + "}";
+}
+
+void expect(OpImport& c) { emit_check(c, c.op.name, c.ins(), options_of_check(c, {})); }
 
 void expect_const(OpImport& c) {
   const Attr* v = c.attr("value");
@@ -44,7 +57,7 @@ void expect_const(OpImport& c) {
   if (!c.ok()) return;
   const std::string_view name = c.op.name;
   emit_check(c, name.substr(0, name.size() - std::string_view("_const").size()),
-             {c.in(0), c.b.constant(std::move(l))}, options(c, {"value"}));
+             {c.in(0), c.b.constant(std::move(l))}, options_of_check(c, {"value"}));
 }
 
 // Processes are the called computations, the feeds follow them. The configuration is

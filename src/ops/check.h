@@ -18,9 +18,9 @@ enum class CheckKind : uint8_t {
 
 struct CheckRule {
   CheckKind kind = CheckKind::kEqual;
-  double tolerance = 1e-4;
+  // What StableHLO's interpreter allows in the custom calls of these names.
+  double tolerance = 1e-3;
   int64_t min_ulp = 0, max_ulp = 3;
-  // Steps are counted at the largest expected value too: what sums in another order differ by. A
   // Lets pass what differs by a few steps at the largest expected value, for kAlmost and kClose.
   bool loose = false;
 };

@@ -32,11 +32,15 @@ std::vector<T> packed(const Literal& l, DimSpan order) {
   return out;
 }
 
-// Sum of a[i]·b[i] for i in [0, n): four partial sums, added pairwise.
+// Sum of a[i]·b[i] for i in [0, n): in order if short, else four partial sums, added pairwise.
 template <typename T>
 T dot_product(const T* a, const T* b, int64_t n) {
   T sum[4] = {};
   int64_t i = 0;
+  if (n <= kShortSum) {
+    for (; i < n; ++i) sum[0] = wide_add<T>(sum[0], wide_mul<T>(a[i], b[i]));
+    return sum[0];
+  }
   for (; i + 4 <= n; i += 4)
     for (int k = 0; k < 4; ++k) sum[k] = wide_add<T>(sum[k], wide_mul<T>(a[i + k], b[i + k]));
   for (; i < n; ++i) sum[0] = wide_add<T>(sum[0], wide_mul<T>(a[i], b[i]));

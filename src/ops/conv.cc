@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // convolution of any rank with arbitrary dimension numbers, groups, dilations, reversal and padding
-// of either sign. The reference multiplies and adds in a wider type, rounding once.
+// of either sign. The reference multiplies and adds in the types of wide.h.
 #include "ops/contraction_rules.h"
 #include "ops/dim_rules.h"
 #include "ops/sampling.h"
@@ -197,8 +197,11 @@ Result<Literal> eval_conv(const EvalContext& ctx) {
   ASSIGN(const Shape shape, actual_shape(ctx));
   Literal out(shape);
   if (out.elements() == 0) return out;
-  with_wide(shape.dtype, [&](auto zero) {
-    convolve<decltype(zero)>(ctx.as<ConvAttrs>(), ctx.operand(0), ctx.operand(1), out);
+  const auto& a = ctx.as<ConvAttrs>();
+  int64_t terms = ctx.operand(1).shape().dims[a.dims.kernel_input];
+  for (int64_t d : a.dims.kernel_spatial) terms *= ctx.operand(1).shape().dims[d];
+  with_sum_type(shape.dtype, terms, [&](auto zero) {
+    convolve<decltype(zero)>(a, ctx.operand(0), ctx.operand(1), out);
   });
   return out;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dot with HLO's dimension numbers. The reference multiplies and adds in a wider type, rounding
-// once.
+// dot with HLO's dimension numbers. The reference multiplies and adds in the types of wide.h.
 #include "ops/contraction_rules.h"
 #include "ops/dim_rules.h"
 #include "ops/sampling.h"
@@ -146,7 +145,7 @@ Result<Literal> eval_dot(const EvalContext& ctx) {
   const int64_t batch = size_of(lhs.shape(), a.lhs_batch), rows = size_of(lhs.shape(), lhs_free);
   const int64_t columns = size_of(rhs.shape(), rhs_free);
   const int64_t depth = size_of(lhs.shape(), a.lhs_contracting);
-  with_wide(shape.dtype, [&](auto zero) {
+  with_sum_type(shape.dtype, depth, [&](auto zero) {
     using T = decltype(zero);
     const auto l = packed<T>(lhs, joined(joined(a.lhs_batch, lhs_free), a.lhs_contracting));
     const auto r = packed<T>(rhs, joined(joined(a.rhs_batch, rhs_free), a.rhs_contracting));

@@ -3,7 +3,7 @@
 // variadic.
 //
 // Order: the reference starts from init and folds elements in row-major order. Where the combiner
-// is one plain op (see plain_combiner) it accumulates in a wider type and rounds once.
+// is one plain op (see plain_combiner) it accumulates in the types of wide.h.
 #include <algorithm>
 
 #include "ops/dim_rules.h"
@@ -101,7 +101,8 @@ Result<Literal> eval_reduce(const EvalContext& ctx) {
   if (!shape.is_tuple()) {
     Literal out(shape);
     if (auto op = plain_combiner(*ctx.instr.calls[0])) {
-      with_wide(shape.dtype, [&](auto zero) {
+      const auto terms = static_cast<int64_t>(walk.reduced.size());
+      with_sum_type(shape.dtype, terms, [&](auto zero) {
         reduce_plain<decltype(zero)>(*op, ctx.operand(0), ctx.operand(1), walk, out);
       });
       return out;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays in the types that reference sums are carried out in: f32 and narrower floats in double,
-// f64 in long double, complex likewise, signed integers in int64, unsigned in uint64, pred in bytes
-// 0/1. Results are rounded or wrapped once, when stored.
+// Arrays in the types that reference sums are carried out in, of which there are two kinds.
+//
+// Wide (with_wide): f32 and narrower floats in double, f64 in long double, complex likewise, signed
+// integers in int64, unsigned in uint64, pred in bytes 0/1. Results are rounded or wrapped once, when
+// stored.
+// Native (with_native): f32, f64 and complex in themselves, one rounding a step, in index order: what
+// StableHLO's interpreter does and what its programs with cancellation expect. Short sums
+// (kShortSum) are native; long ones would gather too many roundings.
 #pragma once
 
 #include <cmath>
@@ -25,9 +30,28 @@ auto with_wide(Dtype t, F&& f) {
   return f(double());
 }
 
+// Sums of at most so many terms are native.
+constexpr int64_t kShortSum = 32;
+
+// f(T()) with T the native type for element type t; the wide one for floats narrower than f32.
+template <typename F>
+auto with_native(Dtype t, F&& f) {
+  if (t == Dtype::kC128) return f(std::complex<double>());
+  if (t == Dtype::kC64) return f(std::complex<float>());
+  if (t == Dtype::kF64) return f(0.0);
+  if (t == Dtype::kF32) return f(0.0f);
+  return with_wide(t, f);
+}
+
+template <typename F>
+auto with_sum_type(Dtype t, int64_t terms, F&& f) {
+  return terms <= kShortSum ? with_native(t, f) : with_wide(t, f);
+}
+
 template <typename T>
-constexpr bool is_complex_v = std::is_same_v<T, std::complex<double>> ||
-                              std::is_same_v<T, std::complex<long double>>;
+constexpr bool is_complex_v =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>> ||
+    std::is_same_v<T, std::complex<long double>>;
 
 template <typename T>
 T wide_at(const Literal& l, int64_t i) {

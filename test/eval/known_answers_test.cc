@@ -36,12 +36,17 @@ TEST(Reduce, OfNothingIsInit) {
             Floats({-kInf, -kInf}));
 }
 
-TEST(Reduce, RoundsSumsOnce) {
+TEST(Reduce, RoundsLongSumsOnce) {
   Program p;
-  // In f32 steps each 1 would be lost beside 2^24.
+  // In f32 steps each 1 is lost beside 2^24: what a short sum must do, in order, and a long one not.
   Instr* x = p.floats({5}, {0x1p24, 1, 1, 1, 1});
   EXPECT_EQ(float_values(p.run(p.b.reduce(Op::kAdd, x, p.floats({}, {0}), {0}))),
-            Floats({0x1p24 + 4}));
+            Floats({0x1p24}));
+  Literal many(Shape::array(Dtype::kF32, {65}));
+  for (int k = 0; k < 65; ++k) many.set_float(k, k == 0 ? 0x1p24 : 1);
+  Instr* longer = p.b.constant(many);
+  EXPECT_EQ(float_values(p.run(p.b.reduce(Op::kAdd, longer, p.floats({}, {0}), {0}))),
+            Floats({0x1p24 + 64}));
   // A combiner that is not plain works in its declared type.
   const Shape f = Shape::scalar(Dtype::kF32);
   Computation* body = p.function({f, f}, [](Builder& b, auto& a) {
