@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "eval/evaluator.h"
-#include "runtime/sort.h"
 
 namespace braze {
 namespace {
@@ -40,6 +39,15 @@ Executor::Executor(Plan plan, codegen::LoadedKernels kernels, Pool* pool)
     : plan_(std::move(plan)), kernels_(std::move(kernels)), pool_(pool) {
   for (const codegen::LoadedKernel& k : kernels_.kernels)
     scratch_bytes_ = std::max(scratch_bytes_, (k.scratch_bytes + 127) / 64 * 64);
+  prepare(plan_.steps);
+}
+
+void Executor::prepare(const PlanSteps& list) {
+  for (const PlanStep& s : list) {
+    if (s.kind == PlanStep::Kind::kLibrary)
+      if (auto call = prepare_library(*s.instr)) library_[s.instr] = std::move(call);
+    for (const PlanSteps& inner : s.nested) prepare(inner);
+  }
 }
 
 Executor::~Executor() {
@@ -202,11 +210,11 @@ void spread(const Literal& l, const std::vector<int64_t>& ids, const std::vector
 }  // namespace
 
 Status Executor::library(const PlanStep& s, Call& c) {
-  if (s.instr->is(Op::kSort) || s.instr->is(Op::kTopK)) {
+  if (auto native = library_.find(s.instr); native != library_.end()) {
     absl::InlinedVector<char*, 8> from, to;
     for (int64_t b : s.inputs) from.push_back(c.address[b]);
     for (int64_t b : s.outputs) to.push_back(c.address[b]);
-    if (run_sort(*s.instr, from, to, *pool_)) return absl::OkStatus();
+    if (native->second->run(from, to, *pool_)) return absl::OkStatus();
   }
   std::vector<Literal> operands;
   size_t at = 0;

@@ -6,11 +6,13 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "base/status.h"
 #include "codegen/kernels.h"
 #include "ops/op_def.h"
 #include "plan/plan.h"
+#include "runtime/library.h"
 #include "runtime/pool.h"
 
 namespace braze {
@@ -36,10 +38,12 @@ class Executor {
   void kernel(const PlanStep& s, Call& c);
   Status native_loop(const codegen::LoadedDriver& d, Call& c);
   Status library(const PlanStep& s, Call& c);
+  void prepare(const PlanSteps& s);
   char* take_arena();
 
   Plan plan_;
   codegen::LoadedKernels kernels_;
+  absl::flat_hash_map<const Instr*, std::unique_ptr<LibraryCall>> library_;  // native ones
   Pool* pool_;
   int64_t scratch_bytes_ = 0;  // per thread
   std::mutex mutex_;

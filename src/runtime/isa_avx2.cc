@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's vector kernels, compiled for one instruction set: see isa.h.
+#define BRAZE_ISA isa_avx2
+#include "runtime/isa_kernels.h"
