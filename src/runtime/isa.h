@@ -7,12 +7,15 @@
 #pragma once
 
 #include "runtime/fft_kernels.h"
+#include "runtime/solve_kernels.h"
 
 namespace braze {
 
 struct IsaKernels {
   FftKernels<float> fft_f32;
   FftKernels<double> fft_f64;
+  SolveKernels<float> solve_f32;
+  SolveKernels<double> solve_f64;
 };
 
 namespace isa_baseline { extern const IsaKernels kKernels; }
@@ -25,6 +28,11 @@ template <typename T>
 const FftKernels<T>& fft_kernels() {
   if constexpr (sizeof(T) == 4) return isa_kernels().fft_f32;
   else return isa_kernels().fft_f64;
+}
+template <typename T>
+const SolveKernels<T>& solve_kernels() {
+  if constexpr (sizeof(T) == 4) return isa_kernels().solve_f32;
+  else return isa_kernels().solve_f64;
 }
 
 }  // namespace braze

@@ -3,10 +3,12 @@
 #include "runtime/isa.h"
 
 #include "runtime/fft_lanes.h"
+#include "runtime/solve_lanes.h"
 
 namespace braze::BRAZE_ISA {
 
 extern const IsaKernels kKernels;
-const IsaKernels kKernels = {fft_table<float>(), fft_table<double>()};
+const IsaKernels kKernels = {fft_table<float>(), fft_table<double>(), solve_table<float>(),
+                            solve_table<double>()};
 
 }  // namespace braze::BRAZE_ISA

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Native cholesky and triangular-solve, of single matrices and of batches.
+//
+// Interface: the prepare functions. Types narrower than f32 are computed in f32.
+#pragma once
+
+#include <memory>
+
+#include "runtime/library.h"
+
+namespace braze {
+
+std::unique_ptr<LibraryCall> prepare_cholesky(const Instr& instr);          // cholesky.cc
+std::unique_ptr<LibraryCall> prepare_triangular_solve(const Instr& instr);  // triangular_solve.cc
+
+}  // namespace braze

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vector kernels of triangular systems and factorisations: each lane holds a right-hand side, or
+// a column of the matrix that is updated.
+//
+// A panel of n rows is n × (its real parts, then for complex numbers the imaginary ones), `lanes`
+// each, 64-byte aligned. Matrices outside are row-major, complex ones interleaved; strides count
+// elements and may be negative.
+// Interface: SolveKernels<T>, a table of functions; runtime/isa.h has one for each instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace braze {
+
+// t(i, j) of a lower triangle, or its complex conjugate.
+template <typename T>
+struct Triangle {
+  const T* data;
+  int64_t row, column;  // strides
+  int64_t n;
+  bool unit, conjugate;
+};
+
+constexpr int64_t kFactorSize = 64;  // the largest block that `factor` takes
+
+template <typename T>
+struct SolveKernels {
+  int64_t lanes, complex_lanes;  // of a panel
+  // Solves t·x = panel in place. Row i of the panel is at x + i·step (in panel rows, ±1).
+  void (*solve)(T* x, int64_t step, const Triangle<T>& t);
+  void (*complex_solve)(T* x, int64_t step, const Triangle<T>& t);
+  // c[i][l] -= sum over k < depth of a[i][k]·conj(panel[k][l]), for i < rows, l < width ≤ lanes.
+  void (*update)(T* c, int64_t c_row, const T* a, int64_t a_row, const T* panel, int64_t depth,
+                 int64_t rows, int64_t width);
+  void (*complex_update)(T* c, int64_t c_row, const T* a, int64_t a_row, const T* panel,
+                         int64_t depth, int64_t rows, int64_t width);
+  // The lower triangle a (n ≤ kFactorSize) becomes l of a = l·lᴴ; false if there is none. Elements
+  // above the diagonal are not touched.
+  bool (*factor)(T* a, int64_t row, int64_t n);
+  bool (*complex_factor)(T* a, int64_t row, int64_t n);
+};
+
+}  // namespace braze

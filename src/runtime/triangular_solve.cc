@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// triangular-solve: panels of right-hand sides, one to a lane, each solved on its own.
+#include <algorithm>
+
+#include "runtime/factor.h"
+#include "runtime/matrix_call.h"
+
+namespace braze {
+namespace {
+
+template <typename T, bool kComplex>
+class SolveCall : public LibraryCall {
+ public:
+  explicit SolveCall(const Instr& instr) : attrs_(instr.as<TriangularSolveAttrs>()) {
+    const Shape &a = instr.operand(0)->shape, &b = instr.shape;
+    n_ = a.dims.back();
+    batch_ = product(DimSpan(a.dims).first(a.dims.size() - 2));
+    rows_ = b.dims[b.dims.size() - 2];
+    columns_ = b.dims.back();
+    count_ = attrs_.left_side ? columns_ : rows_;
+  }
+
+  bool run(absl::Span<char* const> operands, absl::Span<char* const> results,
+           Pool& pool) override {
+    if (batch_ * n_ * count_ == 0) return true;
+    const int64_t lanes = Kernels::lanes(), panels = (count_ + lanes - 1) / lanes;
+    const int64_t panel = n_ * lanes * kP;  // elements; a multiple of 64 bytes
+    Scratch::Lease lease(scratch_, pool.threads() * panel * static_cast<int64_t>(sizeof(T)));
+    if (!lease.data()) return false;
+    const T* a = reinterpret_cast<const T*>(operands[0]);
+    const T* b = reinterpret_cast<const T*>(operands[1]);
+    T* out = reinterpret_cast<T*>(results[0]);
+    const int64_t row = attrs_.left_side ? 1 : n_, column = attrs_.left_side ? count_ : 1;
+    const int64_t work = std::max<int64_t>(1, n_ * n_ / 2);
+    pool.run(batch_ * panels, std::max<int64_t>(1, 2048 / work),
+             [&](int64_t begin, int64_t end, int thread) {
+      T* x = reinterpret_cast<T*>(lease.data()) + thread * panel;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t k = i / panels, first = i % panels * lanes;
+        const int64_t width = std::min(lanes, count_ - first);
+        const int64_t at = kP * (k * rows_ * columns_ + first * row);
+        load_panel<T, kP>(x, lanes, b + at, row, column, width, n_);
+        solve(x, lanes, a + kP * k * n_ * n_);
+        store_panel<T, kP>(x, lanes, out + at, row, column, width, n_);
+      }
+    });
+    return true;
+  }
+
+ private:
+  using Kernels = MatrixKernels<T, kComplex>;
+  static constexpr int64_t kP = Kernels::kParts;
+
+  void solve(T* x, int64_t lanes, const T* a) const {
+    // x·op(a) = b is op(a)ᵀ·xᵀ = bᵀ. An upper triangle is a lower one from its end.
+    const bool swap = (attrs_.transpose_a != TransposeA::kNo) == attrs_.left_side;
+    Triangle<T> t{a, swap ? 1 : n_, swap ? n_ : 1, n_, attrs_.unit_diagonal,
+                  attrs_.transpose_a == TransposeA::kAdjoint};
+    if (attrs_.lower != swap) return Kernels::solve(x, 1, t);
+    t.data = a + kP * (n_ * n_ - 1);
+    t.row = -t.row;
+    t.column = -t.column;
+    Kernels::solve(x + (n_ - 1) * lanes * kP, -1, t);
+  }
+
+  const TriangularSolveAttrs attrs_;
+  int64_t n_, batch_, rows_, columns_, count_;
+  Scratch scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<LibraryCall> prepare_triangular_solve(const Instr& instr) {
+  return matrix_call<SolveCall>(instr);
+}
+
+}  // namespace braze
