@@ -24,6 +24,10 @@ struct CustomCallDef {
                   const Shape& result) = nullptr;
   // Computes the result, a tuple if the call has several.
   Result<Literal> (*eval)(const EvalContext&) = nullptr;
+  // The same on bytes, where there is one: a pointer per array leaf of the operands and the results,
+  // row-major. Engines with values in memory of their own call this.
+  Status (*raw)(const Instr&, absl::Span<const void* const> operands,
+                absl::Span<void* const> results) = nullptr;
 };
 
 // The definition of a target, or null.

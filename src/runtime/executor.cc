@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "eval/evaluator.h"
+#include "ops/custom_call.h"
 
 namespace braze {
 namespace {
@@ -216,6 +217,14 @@ Status Executor::library(const PlanStep& s, Call& c) {
     for (int64_t b : s.outputs) to.push_back(c.address[b]);
     if (native->second->run(from, to, *pool_)) return absl::OkStatus();
   }
+  if (s.instr->is(Op::kCustomCall))
+    if (const CustomCallDef* d = find_custom_call(s.instr->as<CustomCallAttrs>().target); d && d->raw) {
+      absl::InlinedVector<const void*, 8> from;
+      absl::InlinedVector<void*, 8> to;
+      for (int64_t b : s.inputs) from.push_back(c.address[b]);
+      for (int64_t b : s.outputs) to.push_back(c.address[b]);
+      return d->raw(*s.instr, from, absl::MakeSpan(to));
+    }
   std::vector<Literal> operands;
   size_t at = 0;
   for (const Instr* o : s.instr->operands) operands.push_back(gather(o->shape, s.inputs, c.address, &at));

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/program.h"
+
+#include <cstring>
+
+#include "backend/read_module.h"
+#include "frontend/hlo_proto.h"
+#include "text/print.h"
+#include "xxhash.h"
+
+namespace braze::pjrt {
+namespace {
+
+// Leaves of `s`; a leaf keeps its layout.
+void add_leaves(const Shape& s, std::vector<Shape>* out) {
+  if (!s.is_tuple()) return out->push_back(s);
+  for (const Shape& t : s.tuple) add_leaves(t, out);
+}
+
+Shape row_major(Shape s) {
+  s.layout.clear();
+  for (Shape& t : s.tuple) t = row_major(std::move(t));
+  return s;
+}
+
+std::string hash_text(std::string_view s) {
+  const XXH128_hash_t h = XXH3_128bits(s.data(), s.size());
+  char out[33];
+  std::snprintf(out, sizeof(out), "%016llx%016llx", static_cast<unsigned long long>(h.high64),
+                static_cast<unsigned long long>(h.low64));
+  return out;
+}
+
+// The value of a kept attribute such as mhlo.memory_kind = "pinned_host", without quotes.
+std::string kept_text(const Instr& i, const char* key) {
+  if (!i.extras) return {};
+  auto at = i.extras->other.find(key);
+  if (at == i.extras->other.end()) return {};
+  std::string_view v = at->second;
+  if (v.size() >= 2 && v.front() == '"') v = v.substr(1, v.size() - 2);
+  return std::string(v);
+}
+
+Result<ProgramFacts> facts_of(const Module& m) {
+  ProgramFacts f;
+  f.name = m.name();
+  std::vector<int64_t> first_leaf;
+  for (const Instr* p : m.entry()->params()) {
+    first_leaf.push_back(static_cast<int64_t>(f.arguments.size()));
+    Shape s = p->shape;
+    const size_t k = p->parameter_number();
+    if (k < m.entry_parameter_layouts.size() && s.is_array()) s.layout = m.entry_parameter_layouts[k].layout;
+    add_leaves(s, &f.arguments);
+    f.argument_memory_kinds.resize(f.arguments.size(), kept_text(*p, "mhlo.memory_kind"));
+  }
+  Shape root = m.entry()->root()->shape;
+  if (m.entry_result_layouts.size() == 1) root = m.entry_result_layouts[0];
+  add_leaves(root, &f.results);
+  f.result_memory_kinds.resize(f.results.size());
+  for (const Shape& s : f.results)
+    if (!s.is_static() || s.has_bounded_dim())
+      return unimplemented("a result of dynamic shape: ", to_string(s, false));
+  for (const InputOutputAlias& a : m.aliases) {
+    if (a.output_index.size() > 1 || !a.parameter_index.empty())
+      return unimplemented("aliases of nested tuples");
+    f.donations.push_back({first_leaf[a.parameter], a.output_index.empty() ? 0 : a.output_index[0]});
+  }
+  for (int64_t d : m.buffer_donors) f.donations.push_back({first_leaf[d], -1});
+  return f;
+}
+
+// A target that nobody knows is an error now rather than when the program runs.
+Status check_custom_calls(const Module& m) {
+  for (const Computation* c : computation_post_order(m))
+    for (const auto& i : c->instrs())
+      if (i->is(Op::kCustomCall) && !ffi::is_known(i->as<CustomCallAttrs>().target))
+        return not_found("No FFI handler registered for ", i->as<CustomCallAttrs>().target,
+                         " on a platform Host (custom_call ", i->name, ")");
+  return absl::OkStatus();
+}
+
+bool has_loops(const Module& m) {
+  for (const Computation* c : computation_post_order(m))
+    for (const auto& i : c->instrs())
+      if (i->is(Op::kWhile) || i->is(Op::kCustomCall)) return true;
+  return false;
+}
+
+class SingleProgram : public Program {
+ public:
+  SingleProgram(ProgramFacts f, std::unique_ptr<Executable> e) : executable_(std::move(e)) {
+    facts_ = std::move(f);
+  }
+
+  Status run(absl::Span<const Shard> shards) override {
+    for (const Shard& s : shards) TRY(run_one(s));
+    return absl::OkStatus();
+  }
+
+  Result<std::string> module_proto() const override {
+    if (!executable_->plan()) return unimplemented("the optimised program of the evaluator");
+    return write_hlo_module_proto(*executable_->plan()->module);
+  }
+
+ private:
+  Status run_one(const Shard& s) {
+    if (executable_->plan()) return executable_->run_raw(s.arguments, s.results);
+    // The evaluator wants values of its own.
+    std::vector<Literal> args;
+    size_t at = 0;
+    for (const Shape& p : executable_->parameters()) args.push_back(take(row_major(p), s, &at));
+    ASSIGN(const Literal out, executable_->run(args));
+    at = 0;
+    return give(out, s, &at);
+  }
+  Literal take(const Shape& p, const Shard& s, size_t* at) {
+    if (p.is_tuple()) {
+      std::vector<Literal> parts;
+      for (const Shape& t : p.tuple) parts.push_back(take(t, s, at));
+      return Literal::tuple(std::move(parts));
+    }
+    const auto* data = static_cast<const char*>(s.arguments[(*at)++]);
+    if (!p.is_array()) return Literal(p);
+    return Literal::from_bytes(p, {data, static_cast<size_t>(p.bytes())});
+  }
+  Status give(const Literal& l, const Shard& s, size_t* at) {
+    if (l.shape().is_tuple()) {
+      for (const Literal& part : l.parts()) TRY(give(part, s, at));
+      return absl::OkStatus();
+    }
+    const Shape& stated = facts_.results[*at];
+    void* data = s.results[(*at)++];
+    if (l.size_bytes() != stated.bytes())
+      return internal("result ", *at - 1, " is ", to_string(l.shape(), false), ", not ",
+                      to_string(stated, false));
+    if (l.size_bytes() > 0) std::memcpy(data, l.bytes(), l.size_bytes());
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<Executable> executable_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> compile_program(std::string_view code, const ProgramOptions& o) {
+  if (o.replicas * o.partitions != 1)
+    return unimplemented("programs over several devices (num_replicas=", o.replicas,
+                         ", num_partitions=", o.partitions, ")");
+  ASSIGN(std::unique_ptr<Module> m, read_module(code));
+  TRY(check_custom_calls(*m));
+  ASSIGN(ProgramFacts f, facts_of(*m));
+  f.has_loops = has_loops(*m);
+  f.fingerprint = hash_text(str_cat(print_hlo(*m, PrintOptions::for_hash()), "\n", o.backend));
+  CompileOptions compile_options;
+  compile_options.backend = o.backend;
+  compile_options.check = o.check;
+  ASSIGN(std::unique_ptr<Executable> e, compile(std::move(m), compile_options));
+  const CompileStats& stats = e->stats();
+  f.flops = stats.flops;
+  f.bytes = stats.bytes;
+  f.temporary_bytes = stats.arena_bytes;
+  f.code_bytes = stats.code_bytes;
+  if (!e->plan()) f.has_loops = true;
+  return std::make_unique<SingleProgram>(std::move(f), std::move(e));
+}
+
+}  // namespace braze::pjrt
