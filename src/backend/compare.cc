@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
 
 #include "absl/strings/str_format.h"
 #include "base/floats.h"
@@ -15,6 +18,12 @@ bool is_finite(std::complex<double> c) { return std::isfinite(c.real()) && std::
 bool same_nonfinite(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return a == b;
+}
+
+// Parts of a pair that agree though they are not finite count as zero: the others are compared.
+void drop_equal_nonfinite(std::complex<double>* a, std::complex<double>* b) {
+  if (!std::isfinite(a->real()) && same_nonfinite(a->real(), b->real())) a->real(0), b->real(0);
+  if (!std::isfinite(a->imag()) && same_nonfinite(a->imag(), b->imag())) a->imag(0), b->imag(0);
 }
 
 std::string index_text(int64_t i, const Shape& s) {
@@ -33,6 +42,26 @@ std::string value_text(const Literal& l, int64_t i) {
   }
   if (is_float(l.dtype())) return absl::StrFormat("%.9g", l.get_float(i));
   return str_cat(l.get_int(i));
+}
+
+// A real float as an integer such that neighbours differ by one.
+int64_t ordered_bits(const Literal& l, int64_t i) {
+  const int bytes = byte_size(l.dtype()), bits = bit_size(l.dtype());
+  uint64_t u = 0;
+  std::memcpy(&u, l.bytes() + i * bytes, static_cast<size_t>(bytes));
+  if (l.dtype() == Dtype::kF8E8M0FNU) return static_cast<int64_t>(u);  // has no sign
+  const uint64_t sign = uint64_t{1} << (bits - 1);
+  const auto magnitude = static_cast<int64_t>(u & (sign - 1));
+  return u & sign ? -magnitude : magnitude;
+}
+
+// Saturated: opposite ends of f64 are farther apart than an int64 holds.
+int64_t ulps_apart(const Literal& a, const Literal& b, int64_t i) {
+  int64_t d = 0;
+  if (__builtin_sub_overflow(ordered_bits(a, i), ordered_bits(b, i), &d) ||
+      d == std::numeric_limits<int64_t>::min())
+    return std::numeric_limits<int64_t>::max();
+  return std::abs(d);
 }
 
 void differ(const Literal& got, const Literal& want, Difference* d) {
@@ -55,10 +84,12 @@ void differ(const Literal& got, const Literal& want, Difference* d) {
     if (d->first.empty())
       d->first = str_cat("at ", index_text(i, got.shape()), ": ", value_text(got, i), " instead of ",
                          value_text(want, i));
+    drop_equal_nonfinite(&a, &b);
     if (!is_finite(a) || !is_finite(b)) {
       ++d->nonfinite_mismatch;
       continue;
     }
+    if (is_float(got.dtype())) d->max_ulp = std::max(d->max_ulp, ulps_apart(got, want, i));
     double e = std::abs(a - b);
     d->max_abs = std::max(d->max_abs, e);
     if (scale > 0) d->max_rel = std::max(d->max_rel, e / scale);
@@ -81,8 +112,10 @@ Difference difference(const Literal& got, const Literal& expected) {
 
 std::string to_string(const Difference& d) {
   if (d.differing == 0) return absl::StrFormat("equal (%d elements)", d.elements);
-  return absl::StrFormat("%d of %d elements differ, max abs %.3g, max rel %.3g, %d non-finite; first %s",
-                         d.differing, d.elements, d.max_abs, d.max_rel, d.nonfinite_mismatch, d.first);
+  std::string ulps = d.max_ulp > 0 ? absl::StrFormat("max %d ulp, ", d.max_ulp) : "";
+  return absl::StrFormat("%d of %d elements differ, %sabs %.3g, rel %.3g, %d non-finite; first %s",
+                         d.differing, d.elements, ulps, d.max_abs, d.max_rel, d.nonfinite_mismatch,
+                         d.first);
 }
 
 Tolerance default_tolerance(Dtype t) {
@@ -115,6 +148,7 @@ bool close(const Literal& got, const Literal& want, const Tolerance& t, std::str
   for (int64_t i = 0; i < got.elements(); ++i) {
     auto a = got.get_complex(i), b = want.get_complex(i);
     if (a == b || (same_nonfinite(a.real(), b.real()) && same_nonfinite(a.imag(), b.imag()))) continue;
+    drop_equal_nonfinite(&a, &b);
     bool real = is_float(got.dtype()) || is_complex(got.dtype());
     if (real && is_finite(a) && is_finite(b) && std::abs(a - b) <= t.rtol * std::abs(b) + t.atol_rel * scale)
       continue;

@@ -76,6 +76,21 @@ class CpuExecutable : public Executable {
         executor_(std::move(p), std::move(k), own_pool_ ? own_pool_.get() : &Pool::shared()) {}
 
   Result<Literal> run(absl::Span<const Literal> args, World* world) override {
+    return with_pointers(args, [&](auto in, auto out) { return executor_.run(in, out, world); });
+  }
+  Result<Literal> run_observed(absl::Span<const Literal> args, const StepObserver& observer) override {
+    return with_pointers(args,
+                         [&](auto in, auto out) { return executor_.run_observed(in, out, observer); });
+  }
+  Status run_raw(absl::Span<const void* const> args, absl::Span<void* const> results) override {
+    return executor_.run(args, results);
+  }
+  const Plan* plan() const override { return &executor_.plan(); }
+
+ private:
+  // Checks the arguments, calls f(leaf pointers, result pointers) and returns the result.
+  template <typename F>
+  Result<Literal> with_pointers(absl::Span<const Literal> args, F f) {
     if (args.size() != parameters_.size())
       return invalid("the program takes ", parameters_.size(), " arguments, not ", args.size());
     for (size_t i = 0; i < args.size(); ++i)
@@ -87,15 +102,10 @@ class CpuExecutable : public Executable {
     Literal result(result_);
     std::vector<void*> out;
     flatten_mutable(result, &out);
-    TRY(executor_.run(in, out, world));
+    TRY(f(absl::Span<const void* const>(in), absl::Span<void* const>(out)));
     return result;
   }
-  Status run_raw(absl::Span<const void* const> args, absl::Span<void* const> results) override {
-    return executor_.run(args, results);
-  }
-  const Plan* plan() const override { return &executor_.plan(); }
 
- private:
   std::unique_ptr<Pool> own_pool_;
   Executor executor_;
 };
@@ -161,11 +171,12 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
   std::unique_ptr<Executable> out;
   CompileStats stats;
   auto session = DebugSession::start(*module, options.debug ? *options.debug : debug());
-  bool bounded = options.backend == "cpu" && has_bounded_shapes(*module);
+  bool bounded = options.backend != "reference" && has_bounded_shapes(*module);
   if (options.backend == "reference" || bounded) {
     if (bounded) stats.library_calls = module->instruction_count();
     out = std::make_unique<ReferenceExecutable>(std::move(module));
-  } else if (options.backend == "cpu") {
+  } else if (options.backend == "cpu" || options.backend == "kernel") {
+    const bool interpreted = options.backend == "kernel";
     TRY(run_pipeline(*module, options, &stats, session.get()));
     if (session) session->optimized(*module);
     Stopwatch watch(&stats);
@@ -177,9 +188,11 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     };
     ASSIGN(Plan plan, build_plan(std::move(module), plan_options));
     watch.lap("plan");
-    ASSIGN(codegen::LoadedKernels kernels,
-           codegen::compile_kernels(plan, target, Pool::shared().threads()));
-    watch.lap("codegen");
+    codegen::LoadedKernels kernels;
+    if (!interpreted) {
+      ASSIGN(kernels, codegen::compile_kernels(plan, target, Pool::shared().threads()));
+      watch.lap("codegen");
+    }
     stats.kernels = static_cast<int64_t>(plan.kernels.size());
     stats.launches = plan.kernel_launches();
     stats.library_calls = plan.library_calls();
@@ -190,7 +203,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     auto pool = options.threads > 0 ? std::make_unique<Pool>(options.threads) : nullptr;
     out = std::make_unique<CpuExecutable>(std::move(plan), std::move(kernels), std::move(pool));
   } else {
-    return invalid("no backend '", options.backend, "': choose cpu or reference");
+    return invalid("no backend '", options.backend, "': choose cpu, reference or kernel");
   }
   out->stats_ = stats;
   out->parameters_ = parameters;

@@ -2,6 +2,7 @@
 // compile: Module → Executable, on one of the backends:
 //   cpu        fused, compiled kernels (the product)
 //   reference  the evaluator
+//   kernel     as cpu, but each kernel is run by the kernel interpreter: slow, independent of LLVM
 // A program with bounded dynamic dimensions runs on the evaluator, whatever the backend; its
 // statistics then count each instruction as a library call.
 #pragma once
@@ -19,6 +20,7 @@
 #include "ir/module.h"
 #include "ops/op_def.h"
 #include "plan/plan.h"
+#include "runtime/executor.h"
 
 namespace braze {
 
@@ -53,6 +55,11 @@ class Executable {
   virtual Result<Literal> run(absl::Span<const Literal> args, World* world = nullptr) = 0;
   // One pointer per leaf; results are written where asked. UNIMPLEMENTED on `reference`.
   virtual Status run_raw(absl::Span<const void* const> args, absl::Span<void* const> results) = 0;
+  // As run, and `observer` hears of each step with its times; only of plans.
+  virtual Result<Literal> run_observed(absl::Span<const Literal> args, const StepObserver& observer) {
+    (void)observer;
+    return run(args);
+  }
   virtual const Plan* plan() const { return nullptr; }
   const CompileStats& stats() const { return stats_; }
   const std::vector<Shape>& parameters() const { return parameters_; }

@@ -19,13 +19,16 @@ namespace {
 using loop::Kernel;
 using scalar::Scalar;
 
-constexpr int kStreams = 12;  // independent accumulators: enough to hide the latency of an FMA
-constexpr int64_t kFmaVectors = 1 << 15;
+constexpr int kFmaStreams = 12;  // independent accumulators: enough to hide the latency of an FMA
+constexpr int kReadStreams = 4;  // and of an addition, without more streams than prefetchers follow
+constexpr int64_t kFmaVectors = 1 << 12;
+constexpr int64_t kItemsPerThread = 16;  // a thread that is held up gives its items to others
 
-// items × a vector loop of `extent` with kStreams accumulators, each stepped by `next`; the sums are
+// items × a vector loop of `extent` with `streams` accumulators, each stepped by `next`; the sums are
 // stored, so that nothing is dropped.
 template <typename Next>
-Kernel accumulating(std::string name, int64_t items, int64_t extent, int lanes, int64_t input, Next next) {
+Kernel accumulating(std::string name, int streams, int64_t items, int64_t extent, int lanes, int64_t input,
+                    Next next) {
   Kernel k;
   k.name = std::move(name);
   k.buffers = {{"x", Dtype::kF32, input, loop::Role::kInput},
@@ -41,7 +44,7 @@ Kernel accumulating(std::string name, int64_t items, int64_t extent, int lanes, 
   l->kind = loop::LoopKind::kVector;
   Scalar i = k.graph.index_var(l->var, extent);
   Scalar zero = k.graph.constant(Dtype::kF32, 0), sum = zero;
-  for (int s = 0; s < kStreams; ++s) {
+  for (int s = 0; s < streams; ++s) {
     loop::Accumulator a;
     a.var = {k.new_var()}, a.result = {k.new_var()}, a.lhs = {k.new_var()}, a.rhs = {k.new_var()};
     a.type = {Dtype::kF32};
@@ -59,19 +62,19 @@ Kernel accumulating(std::string name, int64_t items, int64_t extent, int lanes, 
 
 // Every item multiplies and adds in registers.
 Kernel fma_kernel(int64_t items, int lanes) {
-  return accumulating("peak", items, kFmaVectors * lanes, lanes, kStreams + 1,
+  return accumulating("peak", kFmaStreams, items, kFmaVectors * lanes, lanes, kFmaStreams + 1,
                       [](Kernel& k, Scalar, Scalar, int s, Scalar acc) {
                         Scalar a = k.graph.load(Dtype::kF32, 0, k.graph.constant_int(Dtype::kS64, s));
-                        Scalar b = k.graph.load(Dtype::kF32, 0, k.graph.constant_int(Dtype::kS64, kStreams));
+                        Scalar b = k.graph.load(Dtype::kF32, 0, k.graph.constant_int(Dtype::kS64, kFmaStreams));
                         return k.graph.fma(acc, b, a);
                       });
 }
 // Every item adds up its own part of the input.
 Kernel read_kernel(int64_t items, int64_t extent, int lanes) {
-  return accumulating("read", items, extent, lanes, items * extent * kStreams,
+  return accumulating("read", kReadStreams, items, extent, lanes, items * extent * kReadStreams,
                       [=](Kernel& k, Scalar item, Scalar i, int s, Scalar acc) {
                         auto c = [&](int64_t v) { return k.graph.constant_int(Dtype::kS64, v); };
-                        Scalar at = k.graph.add(k.graph.mul(k.graph.add(k.graph.mul(item, c(kStreams)), c(s)),
+                        Scalar at = k.graph.add(k.graph.mul(k.graph.add(k.graph.mul(item, c(kReadStreams)), c(s)),
                                                             c(extent)), i);
                         return k.graph.add(acc, k.graph.load(Dtype::kF32, 0, at));
                       });
@@ -110,17 +113,19 @@ double best_seconds(Kernel kernel, const codegen::Target& target, int repeat) {
 
 MachineLimits measure(const codegen::Target& target) {
   MachineLimits m;
-  const int64_t threads = Pool::shared().threads();
+  const int64_t threads = Pool::shared().threads(), items = threads * kItemsPerThread;
   const int lanes = target.lanes(4);
-  if (double s = best_seconds(fma_kernel(threads, lanes), target, 20); s > 0)
-    m.flops_per_s = 2.0 * kStreams * static_cast<double>(kFmaVectors * lanes * threads) / s;
+  if (double s = best_seconds(fma_kernel(items, lanes), target, 40); s > 0)
+    m.flops_per_s = 2.0 * kFmaStreams * static_cast<double>(kFmaVectors * lanes * items) / s;
   auto bandwidth = [&](int64_t bytes, int repeat) {
-    const int64_t extent = std::max<int64_t>(bytes / 4 / kStreams / threads / 64 * 64, 64);
-    const double s = best_seconds(read_kernel(threads, extent, lanes), target, repeat);
-    return s > 0 ? 4.0 * static_cast<double>(extent * kStreams * threads) / s : 0;
+    const int64_t extent = std::max<int64_t>(bytes / 4 / kReadStreams / items / 64 * 64, 64);
+    const double s = best_seconds(read_kernel(items, extent, lanes), target, repeat);
+    return s > 0 ? 4.0 * static_cast<double>(extent * kReadStreams * items) / s : 0;
   };
-  m.read_bytes_per_s = bandwidth(std::clamp<int64_t>(2 * target.l3_bytes, 64 << 20, 256 << 20), 6);
-  m.cache_bytes_per_s = std::max(bandwidth(threads * target.l2_bytes / 2, 100), m.read_bytes_per_s);
+  m.read_bytes_per_s = bandwidth(std::clamp<int64_t>(4 * target.l3_bytes, 64 << 20, 512 << 20), 8);
+  const double l3 = target.l3_bytes > 0 ? bandwidth(target.l3_bytes / 2, 100) : 0;
+  m.l3_bytes_per_s = std::max(l3, m.read_bytes_per_s);
+  m.cache_bytes_per_s = std::max(bandwidth(threads * target.l2_bytes / 2, 200), m.l3_bytes_per_s);
   return m;
 }
 
@@ -137,7 +142,10 @@ const MachineLimits& machine_limits(const codegen::Target& target) {
 
 Estimate estimate(double flops, double bytes, const codegen::Target& target, const MachineLimits& m) {
   const double in_cache = static_cast<double>(Pool::shared().threads() * target.l2_bytes);
-  const double speed = bytes <= in_cache ? m.cache_bytes_per_s : m.read_bytes_per_s;
+  const double in_l3 = static_cast<double>(target.l3_bytes) * 0.75;
+  const double speed = bytes <= in_cache ? m.cache_bytes_per_s
+                       : bytes <= in_l3  ? m.l3_bytes_per_s
+                                         : m.read_bytes_per_s;
   const double memory = speed > 0 ? bytes / speed : 0;
   const double work = m.flops_per_s > 0 ? flops / m.flops_per_s : 0;
   return {std::max(memory, work) * 1e6, memory >= work};

@@ -13,6 +13,7 @@ namespace braze {
 
 struct MachineLimits {
   double read_bytes_per_s = 0;   // main memory, all threads
+  double l3_bytes_per_s = 0;     // data that stays in the last-level cache
   double cache_bytes_per_s = 0;  // data that stays in the second-level caches
   double flops_per_s = 0;        // f32, all threads
 };
@@ -22,7 +23,7 @@ struct Estimate {
   double us = 0;
   bool memory_bound = false;
 };
-// `bytes` that fit the second-level caches are taken to be there.
+// `bytes` that fit a cache are taken to be there: the estimate is of a program run again and again.
 Estimate estimate(double flops, double bytes, const codegen::Target& target,
                   const MachineLimits& limits);
 

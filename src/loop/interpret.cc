@@ -78,7 +78,13 @@ class Machine : public scalar::EvalEnv {
     return memory_[buffer] + offset * byte_size(t);
   }
 
-  Cell value(Scalar s) { return scalar::evaluate(k_.graph, s, *this); }
+  // The nodes a root needs are found once, not at every element.
+  Cell value(Scalar s) {
+    auto& known = interpreters_[s.id];
+    if (!known) known = std::make_unique<scalar::Interpreter>(k_.graph, absl::Span<const Scalar>(&s, 1));
+    known->run(*this);
+    return (*known)[s];
+  }
 
   void store(const Store& s) {
     if (s.condition && !value(s.condition).i) return;
@@ -221,6 +227,7 @@ class Machine : public scalar::EvalEnv {
   std::vector<char*> memory_;
   std::vector<std::vector<char>> owned_;
   absl::flat_hash_map<int64_t, Cell> vars_;
+  absl::flat_hash_map<int32_t, std::unique_ptr<scalar::Interpreter>> interpreters_;
   Status status_;
 };
 

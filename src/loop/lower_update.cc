@@ -142,6 +142,16 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
   }
   Value update = e.element(op->operand(2), at);
   std::vector<Value> combined = e.apply(*op->calls[0], {old, update});
+  if (combined[0].is_complex()) {
+    // Both parts are computed before either is stored: each may read both old ones.
+    for (Scalar* part : {&combined[0].re, &combined[0].im}) {
+      Stmt s;
+      s.kind = Stmt::Kind::kLet;
+      s.let = {k.new_var(), t, *part};
+      *part = g.var(t, s.let.var);
+      body->push_back(std::move(s));
+    }
+  }
   store_value(k, body, out, offset, combined[0], inside);
   TRY(e.status());
   p.width = choose_width(k, facts, false);

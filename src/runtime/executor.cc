@@ -4,10 +4,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
 #include "eval/evaluator.h"
+#include "loop/interpret.h"
 #include "ops/custom_call.h"
 
 namespace braze {
@@ -27,6 +29,8 @@ char* allocate(int64_t bytes) {
 
 }  // namespace
 
+using Clock = std::chrono::steady_clock;
+
 struct Executor::Call {
   absl::Span<const void* const> arguments;
   absl::Span<void* const> results;
@@ -34,6 +38,8 @@ struct Executor::Call {
   char* arena;
   char* scratch;
   std::vector<char*> address;  // of each plan buffer
+  const StepObserver* observer = nullptr;
+  Clock::time_point start{};
 };
 
 Executor::Executor(Plan plan, codegen::LoadedKernels kernels, Pool* pool)
@@ -69,12 +75,26 @@ char* Executor::take_arena() {
 
 Status Executor::run(absl::Span<const void* const> arguments, absl::Span<void* const> results,
                      World* world) {
+  Call c{arguments, results, world, nullptr, nullptr, {}};
+  return run_call(c);
+}
+
+Status Executor::run_observed(absl::Span<const void* const> arguments, absl::Span<void* const> results,
+                              const StepObserver& observer) {
+  Call c{arguments, results, nullptr, nullptr, nullptr, {}};
+  c.observer = &observer;
+  return run_call(c);
+}
+
+Status Executor::run_call(Call& c) {
+  const absl::Span<const void* const> arguments = c.arguments;
+  const absl::Span<void* const> results = c.results;
   if (arguments.size() != plan_.argument_buffers.size() ||
       results.size() != plan_.result_buffers.size())
     return invalid("the program takes ", plan_.argument_buffers.size(), " arguments and gives ",
                    plan_.result_buffers.size(), " results, not ", arguments.size(), " and ",
                    results.size());
-  Call c{arguments, results, world, take_arena(), nullptr, {}};
+  c.arena = take_arena();
   if (!c.arena) return exhausted("no memory for ", plan_.arena_bytes, " bytes of temporaries");
   c.scratch = c.arena + (plan_.arena_bytes + 63) / 64 * 64;
   c.address.resize(plan_.buffers.size());
@@ -94,6 +114,7 @@ Status Executor::run(absl::Span<const void* const> arguments, absl::Span<void* c
   Status s;
   {
     Pool::Busy busy(*pool_);
+    c.start = Clock::now();
     s = steps(plan_.steps, c);
   }
   std::lock_guard<std::mutex> lock(mutex_);
@@ -102,13 +123,21 @@ Status Executor::run(absl::Span<const void* const> arguments, absl::Span<void* c
 }
 
 Status Executor::steps(const PlanSteps& list, Call& c) {
-  for (const PlanStep& s : list) TRY(step(s, c));
+  for (const PlanStep& s : list) TRY(c.observer ? observed(s, c) : step(s, c));
+  return absl::OkStatus();
+}
+
+Status Executor::observed(const PlanStep& s, Call& c) {
+  auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - c.start).count(); };
+  const double begin = seconds();
+  TRY(step(s, c));
+  (*c.observer)(s, begin, seconds());
   return absl::OkStatus();
 }
 
 Status Executor::step(const PlanStep& s, Call& c) {
   switch (s.kind) {
-    case PlanStep::Kind::kKernel: kernel(s, c); return absl::OkStatus();
+    case PlanStep::Kind::kKernel: return kernel(s, c);
     case PlanStep::Kind::kLibrary:
       return note(str_cat(name(s.instr->op), " '", s.instr->name, "'"), library(s, c));
     case PlanStep::Kind::kCopy: {
@@ -117,7 +146,7 @@ Status Executor::step(const PlanStep& s, Call& c) {
       return absl::OkStatus();
     }
     case PlanStep::Kind::kWhile:
-      if (s.driver >= 0) return native_loop(kernels_.drivers[s.driver], c);
+      if (s.driver >= 0 && !c.observer) return native_loop(kernels_.drivers[s.driver], c);
       while (true) {
         TRY(steps(s.nested[0], c));
         if (!*c.address[s.predicate]) return absl::OkStatus();
@@ -164,12 +193,13 @@ Status Executor::native_loop(const codegen::LoadedDriver& d, Call& c) {
   return n.status;
 }
 
-void Executor::kernel(const PlanStep& s, Call& c) {
-  const codegen::LoadedKernel& k = kernels_.kernels[s.kernel];
+Status Executor::kernel(const PlanStep& s, Call& c) {
   const loop::Kernel& kernel = *plan_.kernels[s.kernel];
   absl::InlinedVector<char*, 16> buffers;
   for (int64_t b : s.inputs) buffers.push_back(c.address[b]);
   for (int64_t b : s.outputs) buffers.push_back(c.address[b]);
+  if (!kernels_.jit) return loop::interpret(kernel, buffers);
+  const codegen::LoadedKernel& k = kernels_.kernels[s.kernel];
   char* workspace = s.workspace >= 0 ? c.arena + s.workspace : nullptr;
   for (size_t i = buffers.size(); i < kernel.buffers.size(); ++i) {
     const loop::Buffer& b = kernel.buffers[i];
@@ -181,6 +211,7 @@ void Executor::kernel(const PlanStep& s, Call& c) {
     pool_->run(p.items, p.grain, [&](int64_t begin, int64_t end, int thread) {
       p.function(buffers.data(), begin, end, c.scratch + thread * scratch_bytes_);
     });
+  return absl::OkStatus();
 }
 
 namespace {

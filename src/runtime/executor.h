@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executor: runs a plan on the CPU with its compiled kernels.
+// Executor: runs a plan on the CPU with its compiled kernels, or, if it is given none (LoadedKernels
+// without a Jit), with each kernel run by the kernel interpreter.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -17,6 +19,10 @@
 
 namespace braze {
 
+// Hears of each step of a run as it ends, nested ones included, with its times in seconds from the
+// start of the run.
+using StepObserver = std::function<void(const PlanStep& step, double begin, double end)>;
+
 class Executor {
  public:
   Executor(Plan plan, codegen::LoadedKernels kernels, Pool* pool);
@@ -27,15 +33,21 @@ class Executor {
   Status run(absl::Span<const void* const> arguments, absl::Span<void* const> results,
              World* world = nullptr);
 
+  // The same, step by step: loops run without their native drivers, so that each step can be timed.
+  Status run_observed(absl::Span<const void* const> arguments, absl::Span<void* const> results,
+                      const StepObserver& observer);
+
   const Plan& plan() const { return plan_; }
   const codegen::LoadedKernels& kernels() const { return kernels_; }
 
  private:
   struct Call;
   struct Native;
+  Status run_call(Call& c);
   Status steps(const PlanSteps& s, Call& c);
+  Status observed(const PlanStep& s, Call& c);
   Status step(const PlanStep& s, Call& c);
-  void kernel(const PlanStep& s, Call& c);
+  Status kernel(const PlanStep& s, Call& c);
   Status native_loop(const codegen::LoadedDriver& d, Call& c);
   Status library(const PlanStep& s, Call& c);
   void prepare(const PlanSteps& s);

@@ -26,7 +26,7 @@ int visit(const char* path, const struct stat*, int type, FTW*) {
   return 0;
 }
 
-Status agree(const std::string& file) {
+Status agree(const std::string& file, const std::string& backend) {
   ASSIGN(std::string bytes, read_file(file));
   ReadOptions read;
   read.file = file;
@@ -35,15 +35,15 @@ Status agree(const std::string& file) {
   CompileOptions options;
   options.backend = "reference";
   ASSIGN(std::unique_ptr<Executable> reference, compile(std::move(copy), options));
-  options.backend = "cpu";
-  ASSIGN(std::unique_ptr<Executable> cpu, compile(std::move(m), options));
+  options.backend = backend;
+  ASSIGN(std::unique_ptr<Executable> engine, compile(std::move(m), options));
   std::vector<Literal> args;
-  for (size_t k = 0; k < cpu->parameters().size(); ++k) {
-    ASSIGN(Literal l, make_input(cpu->parameters()[k], "random:0", static_cast<int64_t>(k)));
+  for (size_t k = 0; k < engine->parameters().size(); ++k) {
+    ASSIGN(Literal l, make_input(engine->parameters()[k], "random:0", static_cast<int64_t>(k)));
     args.push_back(std::move(l));
   }
   ASSIGN(Literal want, reference->run(args));
-  ASSIGN(Literal got, cpu->run(args));
+  ASSIGN(Literal got, engine->run(args));
   std::string why;
   if (!close_by_type(got, want, &why)) return internal("disagree: ", why);
   return absl::OkStatus();
@@ -67,7 +67,7 @@ int corpus(const CorpusOptions& o) {
       ++skipped;
       continue;
     }
-    Status s = agree(found[i]);
+    Status s = agree(found[i], o.backend);
     if (s.ok()) {
       ++passed;
       continue;

@@ -1,74 +1,169 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `braze` tool: one binary, one verb per task.
+// The `braze` tool: one binary, one verb per task. Its help is the manual: every verb ends with
+// examples that work as they stand.
 #include <CLI/CLI.hpp>
-
 #include <cstdio>
 
 #include "base/debug.h"
 #include "tools/tools.h"
 
-using namespace braze::tools;  // NOLINT: the verbs
+namespace braze::tools {
+namespace {
 
-int main(int argc, char** argv) {
+constexpr const char* kBackends =
+    "cpu: compiled kernels; reference: the evaluator, slow and plain; kernel: interpreted kernels";
+constexpr const char* kTargets = "host, baseline (SSE2), avx2 or avx512";
+
+const CLI::IsMember kBackendNames({"cpu", "reference", "kernel"});
+const CLI::IsMember kTargetNames({"host", "baseline", "avx2", "avx512"});
+
+void add_source(CLI::App* verb, SourceFlags* s, bool required) {
+  auto* file = verb->add_option("file", s->file, "The program, in any form; - reads standard input");
+  if (required) file->required();
+  verb->add_option("--entry", s->entry, "Function of an MLIR module to run")->capture_default_str();
+  verb->add_flag("--fill-elided", s->fill_elided,
+                 "Make up the values that HLO text leaves out: constant({...})");
+}
+
+void add_run(CLI::App& app, RunOptions* r, int* code) {
+  auto* v = app.add_subcommand("run", "Compile a program and run it on given or made-up inputs");
+  add_source(v, &r->source, true);
+  v->add_option("--input", r->input,
+                "Argument k (from 0) as k=FILE.npy, k=random:SEED, k=zeros or k=iota; without \"k=\" for "
+                "all that are not named. May be repeated. Default: random:0, floats in [-1,1), integers in "
+                "[0,8)");
+  v->add_option("--output", r->output, "Folder for results as result_N.npy, or - to print them whole");
+  v->add_option("--backend", r->backend, kBackends)->capture_default_str()->check(kBackendNames);
+  v->add_option("--compare", r->compare,
+                "Run on this backend too; print the distance of each result in ulps, absolute and relative; "
+                "fail if they disagree")->check(kBackendNames);
+  v->add_option("--repeat", r->repeat, "Run so many times and print median, p10 and p90")
+      ->capture_default_str()->check(CLI::PositiveNumber);
+  v->add_option("--threads", r->threads, "Threads (0: one per core); results do not depend on it")
+      ->check(CLI::NonNegativeNumber);
+  v->add_option("--target", r->target, kTargets)->capture_default_str()->check(kTargetNames);
+  v->add_option("--stats", r->stats,
+                "Write kernels, library calls, compile ms by phase, run ms, arena, code and peak bytes, flops "
+                "and bytes to this JSON file");
+  v->add_option("--trace", r->trace, "Write one run as a trace for chrome://tracing or ui.perfetto.dev");
+  v->footer(
+      "Examples:\n"
+      "  braze run examples/seed.mlir --input random:1 --compare reference\n"
+      "  braze run model.mlirbc --input 0=x.npy --input zeros --output results\n"
+      "  braze run step.hlo --repeat 100 --stats step.json");
+  v->callback([=] { *code = run(*r); });
+}
+
+void add_opt(CLI::App& app, OptOptions* o, int* code) {
+  auto* v = app.add_subcommand("opt", "Show a program after the passes, as a module, kernels, plan or code");
+  add_source(v, &o->source, false);
+  v->add_option("--to", o->to, "hlo, stablehlo (without passes unless --passes is given), kernel, plan, llvm "
+                               "or asm")->capture_default_str();
+  v->add_option("--passes", o->passes, "These passes, as in inline,cleanup,fuse, or none; default: all");
+  v->add_flag("--list-passes", o->list_passes, "List the passes and the standard pipeline");
+  v->add_flag("--check", o->check,
+              "Evaluate before and after each pass, with interpreted and with compiled kernels, on made-up "
+              "inputs; fail with the name of the first that changed the result");
+  v->add_flag("--verify", o->verify, "Verify the module after each pass");
+  v->add_option("--fuel", o->fuel, "Take only the first N rewrites (also BRAZE_FUEL)")
+      ->check(CLI::NonNegativeNumber);
+  v->add_flag("--bisect", o->bisect, "Find the first rewrite with which the result is wrong");
+  v->add_flag("--canonical", o->canonical, "HLO without names, locations and dead code");
+  v->add_option("--target", o->target, kTargets)->capture_default_str()->check(kTargetNames);
+  v->footer(
+      "Examples:\n"
+      "  braze opt examples/seed.mlir                       # fused HLO\n"
+      "  braze opt examples/seed.mlir --to=kernel           # also plan, llvm, asm\n"
+      "  braze opt program.hlo --to=stablehlo               # translate\n"
+      "  braze opt program.hlo --check >/dev/null           # which pass is wrong?\n"
+      "  braze opt program.hlo --bisect                     # which rewrite?");
+  v->callback([=] { *code = opt(*o); });
+}
+
+void add_explain(CLI::App& app, ExplainOptions* e, int* code) {
+  auto* v = app.add_subcommand(
+      "explain", "Which ops share a kernel and why, estimated and measured time of each step, memory");
+  add_source(v, &e->source, true);
+  v->add_option("--target", e->target, kTargets)->capture_default_str()->check(kTargetNames);
+  v->add_flag("--no-run", e->no_run, "Estimates only");
+  v->footer(
+      "A kernel's estimate is its roofline: the larger of its bytes over the bandwidth and its operations over\n"
+      "the peak that this machine was measured to reach. Example:\n"
+      "  braze explain examples/digits/train_step.mlir");
+  v->callback([=] { *code = explain(*e); });
+}
+
+void add_replay(CLI::App& app, ReplayOptions* o, int* code) {
+  auto* v = app.add_subcommand("replay", "Run every program of a dump folder again and compare");
+  v->add_option("dir", o->dir, "Folder that XLA_FLAGS=--xla_dump_to=DIR wrote")->required();
+  v->add_option("--backend", o->backend, kBackends)->capture_default_str()->check(kBackendNames);
+  v->footer(
+      "All stages of one module must give one result, a snapshot the result it recorded. Example:\n"
+      "  XLA_FLAGS='--xla_dump_to=/tmp/d --xla_dump_hlo_pass_re=.*' braze run examples/seed.mlir\n"
+      "  braze replay /tmp/d");
+  v->callback([=] { *code = replay(*o); });
+}
+
+void add_suites(CLI::App& app, CasesOptions* c, ConformanceOptions* f, CorpusOptions* k, int* code) {
+  auto* v = app.add_subcommand("cases", "Run model folders and check their outputs");
+  v->add_option("dir", c->dir, "Folder of model folders")->capture_default_str();
+  v->add_option("--size", c->size, "tiny, full or all")->capture_default_str();
+  v->add_option("--name", c->name, "Only models that match this pattern")->capture_default_str();
+  v->add_option("--backend", c->backend, kBackends)->capture_default_str()->check(kBackendNames);
+  v->add_option("--repeat", c->repeat, "Timed runs of full cases")->capture_default_str();
+  v->callback([=] { *code = cases(*c); });
+
+  v = app.add_subcommand("conformance", "Run StableHLO's test programs");
+  v->add_option("dir", f->dir, "Folder of test programs")->capture_default_str();
+  v->add_option("--backend", f->backend, kBackends)->capture_default_str()->check(kBackendNames);
+  v->callback([=] { *code = conformance(*f); });
+
+  v = app.add_subcommand("corpus", "Compile and run every program on two engines and compare");
+  v->add_option("dir", k->dir, "Folder of programs")->capture_default_str();
+  v->add_option("--backend", k->backend, "Compared with reference: cpu or kernel")->capture_default_str()
+      ->check(kBackendNames);
+  v->add_option("--every", k->every, "One program in so many")->capture_default_str();
+  v->add_option("--budget", k->budget_s, "Seconds after which no program is started");
+  v->callback([=] { *code = corpus(*k); });
+}
+
+std::string knobs() {
+  std::string out =
+      "Exit codes: 0 success; 1 the program is wrong, a run failed or results disagree; 2 a wrong command "
+      "line.\n\nDebugging, here and in every program that uses Braze:\n"
+      "  BRAZE_DEBUG=LEVEL,KNOB,…   1 phases and times, 2 kernels, 3 module after each pass that changed it,\n"
+      "                             4 kernel IR, 5 LLVM IR and assembly, 6 every rewrite\n";
+  for (const DebugKnob& k : debug_knobs()) {
+    std::string head(k.name);
+    if (!k.value.empty()) head += "=" + std::string(k.value);
+    if (head.size() < 32) head.resize(32, ' ');
+    const bool xla = k.name.substr(0, 2) == "--";
+    out += (xla ? "  XLA_FLAGS   " : "  BRAZE_DEBUG ") + head + " " + std::string(k.doc) + "\n";
+  }
+  return out + "  BRAZE_FUEL=N                               as BRAZE_DEBUG=fuel=N";
+}
+
+int tool(int argc, char** argv) {
   CLI::App app(
       "braze: an optimizing compiler and runtime for array programs.\n"
       "Reads StableHLO text, StableHLO/VHLO bytecode, HLO text and HLO protos; the format is detected.");
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all verbs");
+  app.footer(knobs());
   int code = 0;
-
-  RunOptions r;
-  auto* run_verb = app.add_subcommand("run", "Compile a program and run it on given or made-up inputs");
-  run_verb->add_option("file", r.file, "The program")->required();
-  run_verb->add_option("--input", r.input,
-                       "k=FILE.npy | k=random:SEED | k=zeros | k=iota; without k: for all inputs "
-                       "(default random:0). May be repeated");
-  run_verb->add_option("--output", r.output, "Directory for results as NAME.npy, or - for text");
-  run_verb->add_option("--backend", r.backend, "cpu or reference")->capture_default_str();
-  run_verb->add_option("--compare", r.compare, "Run on this backend too and compare: cpu or reference");
-  run_verb->add_option("--repeat", r.repeat, "Time so many runs")->capture_default_str();
-  run_verb->add_option("--threads", r.threads, "Threads (0: one per core)");
-  run_verb->add_option("--target", r.target, "host, baseline, avx2 or avx512")->capture_default_str();
-  run_verb->add_option("--stats", r.stats, "Write compile and run statistics to this JSON file");
-  run_verb->callback([&] { code = run(r); });
-
-  OptOptions p;
-  auto* opt_verb = app.add_subcommand("opt", "Show a program after the compiler's passes");
-  opt_verb->add_option("file", p.file, "The program");
-  opt_verb->add_option("--to", p.to, "hlo, kernel, plan, llvm or asm")->capture_default_str();
-  opt_verb->add_option("--target", p.target, "host, baseline, avx2 or avx512")->capture_default_str();
-  opt_verb->add_flag("--no-passes", p.no_passes, "Only read and print (hlo)");
-  opt_verb->add_flag("--list-passes", p.list_passes, "List the passes in order");
-  opt_verb->callback([&] { code = opt(p); });
-
-  ExplainOptions e;
-  auto* explain_verb = app.add_subcommand("explain", "Which ops went into which kernel, and why");
-  explain_verb->add_option("file", e.file, "The program")->required();
-  explain_verb->callback([&] { code = explain(e); });
-
-  CasesOptions c;
-  auto* cases_verb = app.add_subcommand("cases", "Run model folders and check their outputs");
-  cases_verb->add_option("dir", c.dir, "Folder of model folders")->capture_default_str();
-  cases_verb->add_option("--size", c.size, "tiny, full or all")->capture_default_str();
-  cases_verb->add_option("--name", c.name, "Only models that match this pattern")->capture_default_str();
-  cases_verb->add_option("--backend", c.backend, "cpu or reference")->capture_default_str();
-  cases_verb->add_option("--repeat", c.repeat, "Timed runs of full cases")->capture_default_str();
-  cases_verb->callback([&] { code = cases(c); });
-
-  ConformanceOptions f;
-  auto* conformance_verb = app.add_subcommand("conformance", "Run StableHLO's test programs");
-  conformance_verb->add_option("dir", f.dir, "Folder of test programs")->capture_default_str();
-  conformance_verb->add_option("--backend", f.backend, "cpu or reference")->capture_default_str();
-  conformance_verb->callback([&] { code = conformance(f); });
-
-  CorpusOptions k;
-  auto* corpus_verb = app.add_subcommand("corpus", "Compile and run every program on both engines");
-  corpus_verb->add_option("dir", k.dir, "Folder of programs")->capture_default_str();
-  corpus_verb->add_option("--every", k.every, "One program in so many")->capture_default_str();
-  corpus_verb->add_option("--budget", k.budget_s, "Seconds after which no program is started");
-  corpus_verb->callback([&] { code = corpus(k); });
-
-  if (std::string ignored = braze::ignored_flags_note(); !ignored.empty())
+  RunOptions run_options;
+  OptOptions opt_options;
+  ExplainOptions explain_options;
+  ReplayOptions replay_options;
+  CasesOptions cases_options;
+  ConformanceOptions conformance_options;
+  CorpusOptions corpus_options;
+  add_run(app, &run_options, &code);
+  add_opt(app, &opt_options, &code);
+  add_explain(app, &explain_options, &code);
+  add_replay(app, &replay_options, &code);
+  add_suites(app, &cases_options, &conformance_options, &corpus_options, &code);
+  if (std::string ignored = ignored_flags_note(); !ignored.empty())
     std::fprintf(stderr, "braze: %s\n", ignored.c_str());
   try {
     app.parse(argc, argv);
@@ -77,3 +172,8 @@ int main(int argc, char** argv) {
   }
   return code;
 }
+
+}  // namespace
+}  // namespace braze::tools
+
+int main(int argc, char** argv) { return braze::tools::tool(argc, argv); }

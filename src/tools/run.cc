@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+// braze run: compiles a program, runs it, prints or saves results, times, compares, traces.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "backend/compile.h"
-#include "backend/read_module.h"
 #include "backend/compare.h"
+#include "backend/compile.h"
 #include "backend/inputs.h"
+#include "loop/kernel.h"
+#include "runtime/pool.h"
+#include "tools/program.h"
+#include "tools/steps.h"
 #include "tools/tools.h"
 
 namespace braze::tools {
@@ -31,22 +36,41 @@ Result<Literal> input_for(const RunOptions& o, int64_t k, const Shape& shape) {
   return make_input(shape, kind, k);
 }
 
-Status write_results(const RunOptions& o, const Literal& value, int64_t number) {
+// "k=KIND" or "KIND"; the kind itself is looked at when the input is made.
+Status check_input_flag(const std::string& flag) {
+  const size_t eq = flag.find('=');
+  if (eq == std::string::npos) return absl::OkStatus();
+  const std::string k = flag.substr(0, eq);
+  if (k.empty() || k.find_first_not_of("0123456789") != std::string::npos)
+    return invalid("run --input ", flag, ": before '=' comes the number of an argument, as in 0=zeros");
+  return absl::OkStatus();
+}
+
+// The first elements of a large array, for a glance.
+std::string beginning(const Literal& l) {
+  std::string out = "{";
+  Literal one(Shape::scalar(l.dtype()));
+  for (int64_t i = 0; i < std::min<int64_t>(l.elements(), 6); ++i) {
+    one.copy_element(0, l, i);
+    out += str_cat(i ? ", " : "", to_string(one));
+  }
+  return out + ", ...}";
+}
+
+// Leaves are numbered in order, `number` counts them.
+Status write_results(const RunOptions& o, const Literal& value, int* number) {
   if (value.shape().is_tuple()) {
-    for (size_t i = 0; i < value.parts().size(); ++i)
-      TRY(write_results(o, value.parts()[i], static_cast<int64_t>(i)));
+    for (const Literal& part : value.parts()) TRY(write_results(o, part, number));
     return absl::OkStatus();
   }
-  if (o.output.empty() || o.output == "-") {
-    if (value.elements() <= 64 || o.output == "-")
-      std::printf("result %d: %s %s\n", static_cast<int>(number), to_string(value.shape(), false).c_str(),
-                  to_string(value).c_str());
-    else
-      std::printf("result %d: %s (use --output - to print, --output DIR to save)\n",
-                  static_cast<int>(number), to_string(value.shape(), false).c_str());
-    return absl::OkStatus();
-  }
-  return write_file(str_cat(o.output, "/result_", number, ".npy"), write_npy(to_npy(value, "")));
+  const int n = (*number)++;
+  if (!o.output.empty() && o.output != "-")
+    return write_file(str_cat(o.output, "/result_", n, ".npy"), write_npy(to_npy(value, "")));
+  const bool whole = o.output == "-" || value.elements() <= 64 || !value.shape().is_array();
+  std::printf("result %d: %s %s%s\n", n, to_string(value.shape(), false).c_str(),
+              whole ? to_string(value).c_str() : beginning(value).c_str(),
+              whole ? "" : "  (--output - prints all)");
+  return absl::OkStatus();
 }
 
 struct Times {
@@ -58,11 +82,62 @@ Times summary(std::vector<double> ms) {
   return {at(0.5), at(0.1), at(0.9)};
 }
 
+double since(std::chrono::steady_clock::time_point from) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count();
+}
+
+Status write_stats(const RunOptions& o, const CompileStats& s, double read_ms, const Times& t) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  nlohmann::json j = {{"program", o.source.file}, {"backend", o.backend}, {"target", o.target},
+                      {"threads", o.threads > 0 ? o.threads : Pool::shared().threads()},
+                      {"kernels", s.kernels}, {"launches", s.launches},
+                      {"library_calls", s.library_calls}, {"read_ms", read_ms},
+                      {"compile_ms", s.total_ms}, {"runs", std::max(o.repeat, 1)},
+                      {"run_ms", {{"median", t.median}, {"p10", t.p10}, {"p90", t.p90}}},
+                      {"arena_bytes", s.arena_bytes}, {"code_bytes", s.code_bytes},
+                      {"peak_bytes", usage.ru_maxrss * 1024}, {"flops", s.flops}, {"bytes", s.bytes}};
+  j["phases"] = nlohmann::json::array();
+  for (auto& [phase, time] : s.phases) j["phases"].push_back({{"name", phase}, {"ms", time}});
+  return write_file(o.stats, j.dump(1) + "\n");
+}
+
+// One run as a trace that chrome://tracing and Perfetto show.
+Status write_trace(const RunOptions& o, Executable& exe, const std::vector<Literal>& args) {
+  nlohmann::json events = nlohmann::json::array();
+  if (!exe.plan()) return invalid("--trace: the backend ", o.backend, " runs no plan");
+  auto observer = [&](const PlanStep& s, double begin, double end) {
+    nlohmann::json e = {{"name", step_title(s)}, {"cat", step_kind(s)}, {"ph", "X"}, {"pid", 1},
+                        {"tid", 1}, {"ts", begin * 1e6}, {"dur", (end - begin) * 1e6}};
+    if (s.kind == PlanStep::Kind::kKernel) {
+      const loop::Kernel& k = *exe.plan()->kernels[s.kernel];
+      e["args"] = {{"flops", k.flops}, {"bytes", k.bytes}};
+    }
+    events.push_back(std::move(e));
+  };
+  TRY(exe.run_observed(args, observer).status());
+  return write_file(o.trace, nlohmann::json{{"traceEvents", std::move(events)}}.dump(1) + "\n");
+}
+
+// Each output's distance, then the verdict.
+Status compare(const RunOptions& o, const Literal& value, const Literal& expected) {
+  const bool tuple = value.shape().is_tuple();
+  const size_t n = tuple ? value.parts().size() : 1;
+  for (size_t i = 0; i < n; ++i) {
+    const Literal& a = tuple ? value.parts()[i] : value;
+    const Literal& b = tuple ? expected.parts()[i] : expected;
+    std::printf("%s against %s, result %d: %s\n", o.backend.c_str(), o.compare.c_str(),
+                static_cast<int>(i), to_string(difference(a, b)).c_str());
+  }
+  std::string why;
+  if (!close_by_type(value, expected, &why)) return internal("the backends disagree: ", why);
+  return absl::OkStatus();
+}
+
 Status run_program(const RunOptions& o) {
-  ASSIGN(std::string bytes, read_file(o.file));
-  ReadOptions read;
-  read.file = o.file;
-  ASSIGN(std::unique_ptr<Module> module, read_module(bytes, read));
+  const auto start = std::chrono::steady_clock::now();
+  ASSIGN(std::unique_ptr<Module> module, read_program(o.source));
+  const double read_ms = since(start);
   std::unique_ptr<Module> copy = o.compare.empty() ? nullptr : module->clone();
   CompileOptions options;
   options.backend = o.backend;
@@ -77,49 +152,37 @@ Status run_program(const RunOptions& o) {
   std::vector<double> ms;
   Literal value;
   for (int i = 0; i < std::max(o.repeat, 1); ++i) {
-    auto t0 = std::chrono::steady_clock::now();
+    auto from = std::chrono::steady_clock::now();
     ASSIGN(value, exe->run(args));
-    ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - t0).count());
+    ms.push_back(since(from));
   }
-  TRY(write_results(o, value, 0));
+  if (!o.output.empty() && o.output != "-") {
+    std::error_code error;
+    std::filesystem::create_directories(o.output, error);
+  }
+  int number = 0;
+  TRY(write_results(o, value, &number));
   Times t = summary(ms);
   const CompileStats& s = exe->stats();
   if (o.repeat > 1)
     std::printf("compile %.1f ms, run %.4f ms (p10 %.4f, p90 %.4f), %d kernels in %d launches, %d library "
                 "calls\n", s.total_ms, t.median, t.p10, t.p90, static_cast<int>(s.kernels),
                 static_cast<int>(s.launches), static_cast<int>(s.library_calls));
-  if (!o.stats.empty()) {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    nlohmann::json j = {{"kernels", s.kernels}, {"launches", s.launches},
-                        {"library_calls", s.library_calls}, {"compile_ms", s.total_ms},
-                        {"run_ms", {{"median", t.median}, {"p10", t.p10}, {"p90", t.p90}}},
-                        {"arena_bytes", s.arena_bytes}, {"code_bytes", s.code_bytes},
-                        {"peak_bytes", usage.ru_maxrss * 1024}, {"flops", s.flops}, {"bytes", s.bytes}};
-    for (auto& [phase, time] : s.phases) j["phases"].push_back({{"name", phase}, {"ms", time}});
-    TRY(write_file(o.stats, j.dump(1) + "\n"));
-  }
+  if (!o.stats.empty()) TRY(write_stats(o, s, read_ms, t));
+  if (!o.trace.empty()) TRY(write_trace(o, *exe, args));
   if (o.compare.empty()) return absl::OkStatus();
   options.backend = o.compare;
   ASSIGN(std::unique_ptr<Executable> other, compile(std::move(copy), options));
   ASSIGN(Literal expected, other->run(args));
-  std::printf("%s against %s: %s\n", o.backend.c_str(), o.compare.c_str(),
-              to_string(difference(value, expected)).c_str());
-  std::string why;
-  Shape first = value.shape();
-  while (first.is_tuple() && !first.tuple.empty()) first = Shape(first.tuple[0]);
-  if (!close(value, expected, default_tolerance(first.is_array() ? first.dtype : Dtype::kF32), &why))
-    return internal("the backends disagree: ", why);
-  return absl::OkStatus();
+  return compare(o, value, expected);
 }
 
 }  // namespace
 
 int run(const RunOptions& o) {
-  Status s = run_program(o);
-  if (s.ok()) return 0;
-  std::fprintf(stderr, "braze: %s\n", std::string(s.message()).c_str());
-  return 1;
+  for (const std::string& i : o.input)
+    if (Status s = check_input_flag(i); !s.ok()) return usage_error(std::string(s.message()));
+  return finish(run_program(o));
 }
 
 }  // namespace braze::tools

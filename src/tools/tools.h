@@ -3,28 +3,46 @@
 // 1 the program or the comparison failed, 2 the command line is wrong.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace braze::tools {
 
+// Where a verb's program comes from.
+struct SourceFlags {
+  std::string file;             // "-": standard input
+  std::string entry = "main";   // function of an MLIR module
+  bool fill_elided = false;     // make up constant({...})
+};
+
 struct RunOptions {
-  std::string file, output, backend = "cpu", compare, stats, target = "host";
+  SourceFlags source;
+  std::string output, backend = "cpu", compare, stats, trace, target = "host";
   std::vector<std::string> input;
   int repeat = 1, threads = 0;
 };
 int run(const RunOptions& o);
 
 struct OptOptions {
-  std::string file, to = "hlo", passes, target = "host";
-  bool list_passes = false, no_passes = false;
+  SourceFlags source;
+  std::string to = "hlo", passes, target = "host";
+  int64_t fuel = -1;
+  bool list_passes = false, check = false, verify = false, bisect = false, canonical = false;
 };
 int opt(const OptOptions& o);
 
 struct ExplainOptions {
-  std::string file, target = "host";
+  SourceFlags source;
+  std::string target = "host";
+  bool no_run = false;  // estimates only
 };
 int explain(const ExplainOptions& o);
+
+struct ReplayOptions {
+  std::string dir, backend = "cpu";
+};
+int replay(const ReplayOptions& o);
 
 struct CasesOptions {
   std::string dir = "../shared/models", size = "tiny", name = "*", backend = "cpu";
@@ -38,7 +56,7 @@ struct ConformanceOptions {
 int conformance(const ConformanceOptions& o);
 
 struct CorpusOptions {
-  std::string dir = "../shared/corpus";
+  std::string dir = "../shared/corpus", backend = "cpu";
   int every = 1;           // run one program in so many
   double budget_s = 0;     // stop starting programs after so many seconds; 0: no limit
 };
