@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/fuel.h"
 #include "ops/op_def.h"
+#include "passes/fuse_groups.h"
 
 namespace braze {
 namespace {
@@ -33,11 +34,7 @@ bool is_window(const Instr& i) {
 }
 bool is_big_reduce(const Instr& i) { return i.op == Op::kReduce && !loop::is_tiny_reduction(i); }
 
-struct Group {
-  std::vector<Instr*> members;  // consumers first
-  bool heavy = false;           // holds a contraction, reduction, update or window
-  bool closed = false;          // takes no consumer: updates, windows
-};
+using fusion::Group;
 
 class Fuser {
  public:
@@ -45,17 +42,23 @@ class Fuser {
 
   Status run() {
     std::vector<Instr*> order = post_order(*c_);
-    for (Instr* i : order) live_.insert(i);
+    for (Instr* i : order) {
+      live_.insert(i);
+      groups_.position[i] = static_cast<int64_t>(groups_.position.size());
+    }
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       Instr* i = *it;
       if (!is_fusible(*i) || is_cheap(*i)) continue;
       if (!join_users(i)) start_group(i);
     }
-    for (size_t g = 0; g < groups_.size(); ++g) TRY(outline(groups_[g]));
+    fusion::merge_outputs(groups_, o_.max_group,
+                          [&](const Group& g) { return has_kernel(g); }, o_.trace);
+    for (const Group& g : groups_.list)
+      if (!g.members.empty()) TRY(outline(g));
     c_->erase_dead();
     // Cheap values that something outside the kernels reads: a loop's initial state, an update's target.
     for (Instr* i : post_order(*c_))
-      if (is_fusible(*i)) TRY(outline(Group{{i}}));
+      if (is_fusible(*i)) TRY(outline(Group{{i}, {i}}));
     c_->erase_dead();
     return absl::OkStatus();
   }
@@ -63,10 +66,10 @@ class Fuser {
  private:
   void start_group(Instr* i) {
     Group g;
-    g.members = {i};
+    g.members = g.roots = {i};
     g.heavy = is_contraction(*i) || is_big_reduce(*i) || is_update(*i) || is_window(*i);
-    group_of_[i] = static_cast<int>(groups_.size());
-    groups_.push_back(std::move(g));
+    groups_.of[i] = static_cast<int>(groups_.list.size());
+    groups_.list.push_back(std::move(g));
   }
 
   bool join_users(Instr* i) {
@@ -75,20 +78,20 @@ class Fuser {
     for (Instr* u : i->users) {
       if (!live_.contains(u)) continue;
       if (is_cheap(*u)) return false;
-      auto it = group_of_.find(u);
-      if (it == group_of_.end() || (target >= 0 && it->second != target)) return false;
+      auto it = groups_.of.find(u);
+      if (it == groups_.of.end() || (target >= 0 && it->second != target)) return false;
       target = it->second;
     }
     if (target < 0) return false;
-    Group& g = groups_[target];
+    Group& g = groups_.list[target];
     std::string_view verdict = refusal(*i, g);
-    if (verdict.empty() && needs_proof(*i, g) && !has_kernel(*i, g)) verdict = "no single kernel";
+    if (verdict.empty() && needs_proof(*i, g) && !has_kernel(with(g, i))) verdict = "no single kernel";
     if (verdict.empty() && !take_fuel("fuse", i->name)) verdict = "out of fuel";
     if (o_.trace) o_.trace(*i, *g.members[0], verdict.empty() ? "fused" : verdict);
     if (!verdict.empty()) return false;
     g.members.push_back(i);
     g.heavy |= is_contraction(*i) || is_big_reduce(*i);
-    group_of_[i] = target;
+    groups_.of[i] = target;
     return true;
   }
 
@@ -144,19 +147,23 @@ class Fuser {
     return g.heavy || is_contraction(i) || is_big_reduce(i) || g.members.size() % 16 == 15;
   }
 
-  // Tries the lowering on a copy of the group with `i` in it.
-  bool has_kernel(Instr& i, const Group& g) {
+  static Group with(const Group& g, Instr* i) {
+    Group out = g;
+    out.members.push_back(i);
+    return out;
+  }
+
+  // Tries the lowering on a copy of the group.
+  bool has_kernel(const Group& g) {
     Module scratch("trial");
-    std::vector<Instr*> members = g.members;
-    members.push_back(&i);
     std::vector<Instr*> inputs;
-    Computation* f = copy_group(members, scratch, &inputs);
+    Computation* f = copy_group(g, scratch, &inputs);
     return loop::lower(*f, "trial", o_.facts).ok();
   }
 
   // The group as a computation of `to`; `inputs` are the values its parameters stand for.
-  Computation* copy_group(const std::vector<Instr*>& members, Module& to,
-                          std::vector<Instr*>* inputs) {
+  Computation* copy_group(const Group& g, Module& to, std::vector<Instr*>* inputs) {
+    const std::vector<Instr*>& members = g.members;
     absl::flat_hash_set<const Instr*> inside(members.begin(), members.end());
     Computation* f = to.add_computation("fused");
     absl::flat_hash_map<const Instr*, Instr*> map;
@@ -190,8 +197,12 @@ class Fuser {
       if (i->extras) copy->extras = std::make_unique<Extras>(*i->extras), copy->extras->control_predecessors.clear();
       map[i] = copy;
     }
-    f->set_root(map.at(members[0]));
-    if (f->root()->shape.is_tuple()) {
+    f->set_root(map.at(g.roots[0]));
+    if (g.roots.size() > 1) {
+      std::vector<Instr*> parts;
+      for (Instr* r : g.roots) parts.push_back(map.at(r));
+      f->set_root(f->add(Op::kTuple, result_shape(g), parts));
+    } else if (f->root()->shape.is_tuple()) {
       // A reduction of several operands: the kernel's outputs are its elements.
       std::vector<Instr*> parts;
       for (size_t k = 0; k < f->root()->shape.tuple.size(); ++k)
@@ -202,36 +213,43 @@ class Fuser {
     return f;
   }
 
-  int64_t position(const Instr* i) {
-    if (positions_.empty()) {
-      int64_t n = 0;
-      for (Instr* x : post_order(*c_)) positions_[x] = n++;
-    }
-    auto it = positions_.find(i);
-    return it == positions_.end() ? i->id : it->second;
+  static Shape result_shape(const Group& g) {
+    if (g.roots.size() == 1) return g.roots[0]->shape;
+    std::vector<Shape> shapes;
+    for (const Instr* r : g.roots) shapes.push_back(r->shape);
+    return Shape::tuple_of(std::move(shapes));
+  }
+
+  int64_t position(const Instr* i) const {
+    auto it = groups_.position.find(i);
+    return it == groups_.position.end() ? i->id : it->second;
   }
 
   Status outline(const Group& g) {
-    Instr* root = g.members[0];
+    Instr* root = g.roots[0];
     // A reshape alone moves nothing: the plan gives it its operand's memory.
     if (g.members.size() == 1 && (root->op == Op::kReshape || root->op == Op::kBitcast))
       return absl::OkStatus();
     std::vector<Instr*> inputs;
-    Computation* f = copy_group(g.members, *c_->module(), &inputs);
-    Instr* fusion = c_->add(Op::kFusion, root->shape, inputs, FusionAttrs{FusionKind::kLoop}, {f},
+    Computation* f = copy_group(g, *c_->module(), &inputs);
+    Instr* fusion = c_->add(Op::kFusion, result_shape(g), inputs, FusionAttrs{FusionKind::kLoop}, {f},
                             str_cat(name(root->op), "_fusion"));
     if (root->extras) fusion->extras = std::make_unique<Extras>(*root->extras);
-    c_->replace_uses(root, fusion);
+    if (g.roots.size() == 1) {
+      c_->replace_uses(root, fusion);
+      return absl::OkStatus();
+    }
+    for (size_t k = 0; k < g.roots.size(); ++k)
+      c_->replace_uses(g.roots[k], c_->add(Op::kGetTupleElement, g.roots[k]->shape, {fusion},
+                                           IndexAttrs{static_cast<int64_t>(k)}));
     return absl::OkStatus();
   }
 
   Computation* c_;
   const FuseOptions& o_;
   absl::flat_hash_set<const Instr*> live_;
-  std::vector<Group> groups_;
-  absl::flat_hash_map<const Instr*, int> group_of_;
+  fusion::Groups groups_;
   absl::flat_hash_set<const Instr*> operand_side_;
-  absl::flat_hash_map<const Instr*, int64_t> positions_;
 };
 
 void collect_control(Computation* c, std::vector<Computation*>* out) {

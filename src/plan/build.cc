@@ -218,17 +218,30 @@ class PlanBuilder {
   // An instruction whose only place in the root tuple is leaf k computes into targets[k] directly.
   void plan_places(const Computation& c, Frame& frame, const Leaves& targets) {
     const Instr* root = c.root();
-    if (root->op == Op::kTuple) {
-      size_t leaf = 0;
-      for (const Instr* o : root->operands) {
-        size_t n = leaves(o->shape).size();
-        bool once = std::count(root->operands.begin(), root->operands.end(), o) == 1;
-        if (n == 1 && once) frame.place[o] = {{0, targets[leaf]}};
-        leaf += n;
-      }
-    } else if (targets.size() == 1) {
-      frame.place[root] = {{0, targets[0]}};
+    if (root->op != Op::kTuple) {
+      if (targets.size() == 1) add_place(root, targets[0], frame);
+      return;
     }
+    size_t leaf = 0;
+    for (const Instr* o : root->operands) {
+      size_t n = leaves(o->shape).size();
+      if (n == 1) add_place(o, targets[leaf], frame);
+      leaf += n;
+    }
+  }
+  // `value` should be computed into buffer `target`: through reshapes, and elements of tuples, the
+  // instruction that computes it is told. The first place wins; other ones get copies.
+  static void add_place(const Instr* value, int64_t target, Frame& frame) {
+    while (value->op == Op::kReshape || value->op == Op::kBitcast) value = value->operand(0);
+    int64_t leaf = 0;
+    if (value->op == Op::kGetTupleElement) {
+      leaf = static_cast<int64_t>(leaves_read(*value, *value->operand(0)).first);
+      value = value->operand(0);
+    }
+    auto& places = frame.place[value];
+    for (auto& [k, buffer] : places)
+      if (k == leaf) return;
+    places.emplace_back(leaf, target);
   }
 
   // Where leaf k of instruction i goes: its final place if that is free to be written, or the arena.

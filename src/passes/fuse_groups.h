@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of instructions that will be one kernel each, while the fuse pass forms them.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/module.h"
+
+namespace braze::fusion {
+
+struct Group {
+  std::vector<Instr*> members;  // consumers first
+  std::vector<Instr*> roots;    // what others read, each a kernel output
+  bool heavy = false;           // holds a contraction, reduction, update or window
+};
+
+struct Groups {
+  std::vector<Group> list;                         // merged-away groups are empty
+  absl::flat_hash_map<const Instr*, int> of;       // instruction → its group
+  absl::flat_hash_map<const Instr*, int64_t> position;  // in post order
+};
+
+// Merges groups that read each other's or the same values into kernels with several outputs:
+//
+//   m = f(g, m0); p = p0 - h(m)    two kernels, m written and read again
+//     => (m, p) = one kernel       (an optimizer's update)
+//   sum(x), sum(x * x)             two passes over x => one
+//
+// `has_kernel` tells if the merged group still has one kernel, `max_group` bounds its size.
+void merge_outputs(Groups& groups, int64_t max_group,
+                   const std::function<bool(const Group&)>& has_kernel,
+                   const std::function<void(const Instr&, const Instr&, std::string_view)>& trace);
+
+}  // namespace braze::fusion

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/fuel.h"
+#include "loop/lower.h"
+#include "ops/op_def.h"
+#include "passes/fuse_groups.h"
+
+namespace braze::fusion {
+namespace {
+
+constexpr size_t kMaxOutputs = 8;
+constexpr size_t kMaxReaders = 24;    // of one value, looked at for siblings
+constexpr int64_t kNear = 48;         // siblings further apart would keep more values alive
+constexpr size_t kMaxVisited = 4000;  // instructions looked at to prove that no cycle arises
+
+class Merger {
+ public:
+  Merger(Groups& g, int64_t max_group, const std::function<bool(const Group&)>& has_kernel,
+         const std::function<void(const Instr&, const Instr&, std::string_view)>& trace)
+      : groups_(g), max_group_(max_group), has_kernel_(has_kernel), trace_(trace) {}
+
+  void run() {
+    std::vector<int> order(groups_.list.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return first(a) < first(b); });
+    for (int g : order)
+      while (!groups_.list[g].members.empty() && merge_one(g)) {
+      }
+  }
+
+ private:
+  Group& at(int g) { return groups_.list[g]; }
+  int64_t position(const Instr* i) const { return groups_.position.at(i); }
+  int64_t first(int g) {
+    int64_t p = INT64_MAX;
+    for (const Instr* r : at(g).roots) p = std::min(p, position(r));
+    return p;
+  }
+  int64_t last(int g) {
+    int64_t p = 0;
+    for (const Instr* r : at(g).roots) p = std::max(p, position(r));
+    return p;
+  }
+  int group(const Instr* i) const {
+    auto it = groups_.of.find(i);
+    return it == groups_.of.end() ? -1 : it->second;
+  }
+
+  // Merges group g into an earlier or neighbouring one, if that is possible. The groups that g reads
+  // come first, then those that read what g reads.
+  bool merge_one(int g) {
+    absl::flat_hash_set<int> seen{g};
+    std::vector<int> candidates;
+    auto add = [&](int other) {
+      if (other >= 0 && seen.insert(other).second) candidates.push_back(other);
+    };
+    std::vector<Instr*> inputs;
+    for (Instr* m : at(g).members)
+      for (Instr* o : m->operands)
+        if (group(o) != g && o->shape.is_array() && o->shape.elements() > 1) inputs.push_back(o);
+    for (Instr* o : inputs) add(group(o));
+    for (Instr* o : inputs) {
+      if (o->users.size() > kMaxReaders) continue;
+      for (const Instr* u : o->users) {
+        int other = group(u);
+        if (other >= 0 && std::abs(first(other) - first(g)) <= kNear) add(other);
+      }
+    }
+    for (int other : candidates)
+      if (try_merge(other, g)) return true;
+    return false;
+  }
+
+  // The dimensions a group's kernel walks, or null if it takes no more outputs.
+  const Dims* space(const Group& g) {
+    const Dims* full = nullptr;
+    for (const Instr* r : g.roots)
+      if (!r->shape.is_array()) return nullptr;
+    for (const Instr* m : g.members) {
+      switch (m->op) {
+        case Op::kDot: case Op::kConvolution: case Op::kScatter: case Op::kDynamicUpdateSlice:
+        case Op::kReduceWindow: case Op::kSelectAndScatter: case Op::kConcatenate: case Op::kGather:
+          return nullptr;
+        case Op::kReduce:
+          if (!loop::is_tiny_reduction(*m)) full = &m->operand(0)->shape.dims;
+          break;
+        default: break;
+      }
+    }
+    return full ? full : &g.roots[0]->shape.dims;
+  }
+
+  bool try_merge(int a, int b) {
+    const Group &x = at(a), &y = at(b);
+    if (x.members.empty() || x.roots.size() + y.roots.size() > kMaxOutputs) return false;
+    if (static_cast<int64_t>(x.members.size() + y.members.size()) > max_group_) return false;
+    const Dims *dx = space(x), *dy = space(y);
+    if (!dx || !dy || *dx != *dy) return false;
+    if (path(a, b) || path(b, a)) return false;
+    Group merged;
+    merged.members = y.members;
+    merged.members.insert(merged.members.end(), x.members.begin(), x.members.end());
+    std::sort(merged.members.begin(), merged.members.end(),
+              [&](const Instr* p, const Instr* q) { return position(p) > position(q); });
+    for (const Group* g : {&x, &y})
+      for (Instr* r : g->roots)
+        if (read_outside(r, a, b)) merged.roots.push_back(r);
+    merged.heavy = x.heavy || y.heavy;
+    bool fits = has_kernel_(merged) && take_fuel("fuse", x.roots[0]->name);
+    if (trace_) trace_(*x.roots[0], *y.roots[0], fits ? "one kernel, several outputs" : "no single kernel");
+    if (!fits) return false;
+    for (const Instr* m : merged.members) groups_.of[m] = b;
+    at(a) = Group();
+    at(b) = std::move(merged);
+    return true;
+  }
+
+  bool read_outside(const Instr* r, int a, int b) const {
+    for (const Instr* u : r->users) {
+      int g = group(u);
+      if (g != a && g != b) return true;
+    }
+    return r->users.empty() || r->parent->root() == r;
+  }
+
+  // True if a value of group `from` reaches group `to` through something outside both.
+  bool path(int from, int to) {
+    absl::flat_hash_set<const Instr*> visited;
+    std::vector<const Instr*> todo;
+    const int64_t limit = last(to);
+    auto reach = [&](const Instr* value, bool direct) {
+      for (const Instr* u : value->users) {
+        int g = group(u);
+        if (g == from || (direct && g == to)) continue;
+        if (visited.insert(u).second) todo.push_back(u);
+      }
+    };
+    for (const Instr* r : at(from).roots) reach(r, true);
+    while (!todo.empty()) {
+      const Instr* i = todo.back();
+      todo.pop_back();
+      if (visited.size() > kMaxVisited) return true;
+      int g = group(i);
+      if (g == to) return true;
+      if (g < 0) {
+        if (groups_.position.contains(i) && position(i) < limit) reach(i, false);
+      } else if (first(g) < limit) {
+        for (const Instr* r : at(g).roots) reach(r, false);
+      }
+    }
+    return false;
+  }
+
+  Groups& groups_;
+  const int64_t max_group_;
+  const std::function<bool(const Group&)>& has_kernel_;
+  const std::function<void(const Instr&, const Instr&, std::string_view)>& trace_;
+};
+
+}  // namespace
+
+void merge_outputs(Groups& groups, int64_t max_group,
+                   const std::function<bool(const Group&)>& has_kernel,
+                   const std::function<void(const Instr&, const Instr&, std::string_view)>& trace) {
+  Merger(groups, max_group, has_kernel, trace).run();
+}
+
+}  // namespace braze::fusion
