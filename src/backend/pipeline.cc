@@ -11,6 +11,7 @@
 #include "backend/pass_check.h"
 #include "base/fuel.h"
 #include "passes/cleanup.h"
+#include "passes/control.h"
 #include "passes/expand.h"
 #include "passes/fuse.h"
 #include "passes/inline_calls.h"
@@ -28,12 +29,14 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return inline_calls(m); }},
     {{"cleanup", "no-ops, equal and dead instructions go"},
      [](Module& m, const FuseOptions&) { return cleanup(m); }},
+    {{"control", "loops and conditionals of known course become straight code"},
+     [](Module& m, const FuseOptions&) { return simplify_control(m); }},
     {{"expand", "ops without code of their own become smaller ops"},
      [](Module& m, const FuseOptions&) { return expand(m); }},
     {{"fuse", "instructions are grouped into kernels"},
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
-constexpr std::string_view kStandard[] = {"inline", "cleanup", "expand", "cleanup", "fuse"};
+constexpr std::string_view kStandard[] = {"inline", "cleanup", "control", "expand", "cleanup", "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/fuel.h"
+#include "eval/evaluator.h"
 #include "ops/op_def.h"
 
 namespace braze {
@@ -35,6 +36,25 @@ Instr* simpler(Instr* i) {
       return nullptr;
     default: return nullptr;
   }
+}
+
+constexpr int64_t kFoldElements = 64;
+
+// Elementwise and movement operations on small constants, computed now. A broadcast stays: kernels read
+// it as a scalar.
+Instr* folded(Instr* i) {
+  if (i->operands.empty() || !i->shape.is_array() || i->shape.quant || !i->calls.empty()) return nullptr;
+  if (i->op == Op::kBroadcast || i->shape.elements() > kFoldElements) return nullptr;
+  if (!def(*i).emit && !def(*i).index && i->op != Op::kReshape) return nullptr;
+  std::vector<Literal> operands;
+  for (const Instr* o : i->operands) {
+    if (o->op != Op::kConstant || o->shape.elements() > kFoldElements) return nullptr;
+    operands.push_back(o->literal());
+  }
+  if (has_effect(*i)) return nullptr;
+  Result<Literal> value = evaluate(*i, operands);
+  if (!value.ok() || value->shape() != i->shape) return nullptr;
+  return i->parent->add(Op::kConstant, i->shape, {}, ConstantAttrs{std::move(*value)}, {}, i->name);
 }
 
 // Instructions that may be merged when equal.
@@ -79,8 +99,11 @@ void merge_equal(Computation* c) {
 
 Status cleanup(Module& m) {
   for (Computation* c : computation_post_order(m)) {
-    for (Instr* i : post_order(*c))
-      if (Instr* s = simpler(i); s && take_fuel("cleanup", i->name)) c->replace_uses(i, s);
+    for (Instr* i : post_order(*c)) {
+      Instr* s = simpler(i);
+      if (!s) s = folded(i);
+      if (s && take_fuel("cleanup", i->name)) c->replace_uses(i, s);
+    }
     merge_equal(c);
     c->erase_dead();
   }

@@ -7,9 +7,17 @@ namespace braze {
 namespace {
 
 void inline_call(Computation* c, Instr* call) {
-  const Computation& callee = *call->calls[0];
+  std::vector<Instr*> arguments(call->operands.begin(), call->operands.end());
+  c->replace_uses(call, inline_computation(c, *call->calls[0], arguments));
+  c->erase(call);
+}
+
+}  // namespace
+
+Instr* inline_computation(Computation* c, const Computation& callee,
+                          absl::Span<Instr* const> arguments) {
   absl::flat_hash_map<const Instr*, Instr*> map;
-  for (const Instr* p : callee.params()) map[p] = call->operand(p->parameter_number());
+  for (const Instr* p : callee.params()) map[p] = arguments[p->parameter_number()];
   for (Instr* i : post_order(callee)) {
     if (i->op == Op::kParameter) continue;
     absl::InlinedVector<Instr*, 4> operands;
@@ -21,11 +29,8 @@ void inline_call(Computation* c, Instr* call) {
     }
     map[i] = copy;
   }
-  c->replace_uses(call, map.at(callee.root()));
-  c->erase(call);
+  return map.at(callee.root());
 }
-
-}  // namespace
 
 Status inline_calls(Module& m) {
   // Callees first, so that each body is inlined in its final form.

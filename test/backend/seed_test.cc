@@ -1,43 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seed example, reduce_sum(x + y*z), and its relatives: one kernel, right values.
-#include <gtest/gtest.h>
-
-#include "backend/compile.h"
-#include "eval/evaluator.h"
-#include "text/parse.h"
+#include "agree.h"
 
 namespace braze {
 namespace {
-
-Literal ramp(const Shape& s, double scale, double shift) {
-  Literal l(s);
-  for (int64_t i = 0; i < l.elements(); ++i) l.set_float(i, shift + scale * static_cast<double>(i % 97));
-  return l;
-}
-
-// Compiles on cpu, runs, and compares with the evaluator; returns the executable.
-std::unique_ptr<Executable> agree(std::string_view text, double tolerance) {
-  auto m = parse_hlo(text);
-  EXPECT_TRUE(m.ok()) << m.status();
-  if (!m.ok()) return nullptr;
-  std::unique_ptr<Module> reference = (*m)->clone();
-  auto exe = compile(std::move(*m));
-  EXPECT_TRUE(exe.ok()) << exe.status();
-  if (!exe.ok()) return nullptr;
-  std::vector<Literal> args;
-  for (size_t k = 0; k < (*exe)->parameters().size(); ++k)
-    args.push_back(ramp((*exe)->parameters()[k], 0.013 * static_cast<double>(k + 1), -0.5));
-  auto got = (*exe)->run(args);
-  auto want = evaluate(*reference, args);
-  EXPECT_TRUE(got.ok()) << got.status();
-  EXPECT_TRUE(want.ok()) << want.status();
-  if (!got.ok() || !want.ok()) return nullptr;
-  EXPECT_EQ(got->elements(), want->elements());
-  for (int64_t i = 0; i < got->elements(); ++i)
-    EXPECT_NEAR(got->get_float(i), want->get_float(i),
-                tolerance * (1 + std::abs(want->get_float(i)))) << i;
-  return std::move(*exe);
-}
 
 std::string seed(int64_t n) {
   std::string s = "f32[" + std::to_string(n) + "]";
