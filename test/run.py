@@ -83,6 +83,9 @@ def main():
         jobs.append(("install and embed",
                      lambda: simple([sys.executable, "test/embed.py", str(build)])))
     if os.path.exists(tool):
+        for script in ("golden", "tool"):
+            jobs.append((script, lambda s=script: closing_line(
+                [sys.executable, f"test/{s}.py", str(build)])))
         if SHARED.is_dir():
             for backend in ("reference", "cpu"):
                 jobs.append((f"conformance {backend}",

@@ -46,6 +46,15 @@ bool is_binary(std::string_view bytes) {
   return false;
 }
 
+// MLIR text begins with an operation, an alias or a resource block.
+bool is_mlir_start(std::string_view text) {
+  std::string_view word = first_word(text);
+  if (word.empty()) return false;
+  if (word[0] == '#' || word[0] == '!' || word[0] == '"' || word[0] == '{' || word[0] == '%') return true;
+  return word.substr(0, 6) == "module" || word.substr(0, 5) == "func." || word.substr(0, 8) == "builtin." ||
+         word.find('.') != std::string_view::npos;
+}
+
 Result<std::unique_ptr<Module>> read_any(std::string_view bytes, const ReadOptions& o) {
   if (first_word(bytes) == "HloModule") {
     ParseOptions p;
@@ -57,6 +66,10 @@ Result<std::unique_ptr<Module>> read_any(std::string_view bytes, const ReadOptio
     ASSIGN(HloSnapshot snapshot, read_any_hlo(bytes));
     return std::move(snapshot.module);
   }
+  if (!mlir::is_bytecode(bytes) && !is_mlir_start(bytes))
+    return invalid(o.file.empty() ? "" : o.file + ": ",
+                   "not a program: expected HLO text (it begins with HloModule), StableHLO text (module, "
+                   "func.func, or a #, ! or \" of MLIR), bytecode or a protobuf");
   Result<mlir::Module> tree = mlir::is_bytecode(bytes) ? mlir::read_mlir_bytecode(bytes)
                                                        : mlir::read_mlir_text(bytes, o.file);
   if (!tree.ok()) return tree.status();

@@ -204,6 +204,7 @@ struct Op {
   std::span<const NamedAttr> attrs;  // properties and discardable attributes together
   std::span<const Region> regions;
   const Loc* loc = nullptr;          // may be null
+  const char* at = nullptr;          // its name in Module::text; null if it has none
 
   ValueId result(uint32_t k) const { return first_result + k; }
   const Attr* attr(std::string_view name) const;  // or null
@@ -253,6 +254,7 @@ struct Module {
   Op* op = nullptr;                       // builtin.module, one region with one block
   std::vector<const Type*> value_types;   // by ValueId
   std::unique_ptr<Arena> arena = std::make_unique<Arena>();
+  std::string_view text, file;            // what was read and its name, for messages; or empty
 
   const Type& type(ValueId v) const { return *value_types[v]; }
   const Block& body() const { return op->regions[0].blocks[0]; }

@@ -368,7 +368,10 @@ Result<const Type*> parse_type_text(std::string_view text, Builder* builder) {
 }
 
 Result<Module> read_mlir_text(std::string_view text, std::string_view name) {
-  return TextParser(text, name).run();
+  ASSIGN(Module m, TextParser(text, name).run());
+  m.text = text;
+  m.file = name;
+  return m;
 }
 
 std::vector<std::string_view> split_mlir(std::string_view text) {

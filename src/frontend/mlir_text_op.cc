@@ -115,6 +115,7 @@ Op* TextParser::finish_op(State* s, const std::vector<Name>& names, std::string_
     return fail(s->at, {m.data(), m.size()}), nullptr;
   }
   Op* o = make_op(normaliser_.name(s->name, parent), s->operands, s->types, s->loc);
+  o->at = s->at;
   o->attrs = b_.arena().copy(s->attrs);
   o->regions = b_.arena().copy(s->regions);
   uint64_t named = 0;

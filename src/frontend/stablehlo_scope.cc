@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/stablehlo_scope.h"
 
+#include "base/lexer.h"
 #include "frontend/mlir_read.h"
 #include "frontend/stablehlo_attrs.h"
 #include "frontend/stablehlo_types.h"
@@ -148,8 +149,18 @@ Instr* OpImport::spread(Instr* scalar, const Shape& like) {
 }
 
 Status op_error(const mlir::Module& source, const mlir::Op& op, const Status& why) {
-  std::string where = mlir::to_string(op.loc);
-  if (!where.empty()) where += ": ";
+  const std::string_view why_text(why.message().data(), why.message().size());
+  // The error often begins with the op's name already.
+  std::string said = str_cat(why_text.starts_with(op.name) ? "" : str_cat(op.name, ": "), why_text);
+  const std::string where = mlir::to_string(op.loc);
+  if (op.at && !source.text.empty()) {
+    if (!where.empty()) said = str_cat(where, ": ", said);
+    const Status at = Lexer(source.text, source.file)
+                          .error(static_cast<size_t>(op.at - source.text.data()), said);
+    said = std::string(at.message());
+  } else if (!where.empty()) {
+    said = str_cat(where, ": ", said);
+  }
   constexpr size_t kMost = 8;
   auto list = [&](size_t n, auto id) {
     std::string out;
@@ -159,7 +170,7 @@ Status op_error(const mlir::Module& source, const mlir::Op& op, const Status& wh
   };
   const std::string in = list(op.operands.size(), [&](size_t k) { return op.operands[k]; });
   const std::string out = list(op.num_results, [&](size_t k) { return op.result(uint32_t(k)); });
-  return Status(why.code(), str_cat(where, op.name, ": ", why.message(), "\n  in: ", op.name,
+  return Status(why.code(), str_cat(said, "\n  in: ", op.name,
                                     " : (", in, ") -> (", out, ")"));
 }
 

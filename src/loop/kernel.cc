@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loop/kernel.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace braze::loop {
 namespace {
@@ -43,30 +46,52 @@ class Printer {
     out_ += text;
     out_ += '\n';
   }
-  std::string text(Scalar s) { return s ? scalar::to_string(k_.graph, s) : "-"; }
+  // The expression of s. Nodes it uses more than once get lines of their own before it, once a
+  // statement.
+  std::string text(int depth, Scalar s) {
+    if (!s) return "-";
+    std::vector<std::string> lines = absl::StrSplit(scalar::to_string(k_.graph, s), '\n');
+    for (size_t i = 0; i + 1 < lines.size(); ++i)
+      if (std::find(shared_.begin(), shared_.end(), lines[i]) == shared_.end()) {
+        line(depth, lines[i]);
+        shared_.push_back(lines[i]);
+      }
+    return lines.back();
+  }
 
   void body(int depth, const std::vector<Stmt>& stmts) {
     for (const Stmt& s : stmts) {
+      shared_.clear();
       if (s.kind == Stmt::Kind::kStore) store(depth, s.store);
       else if (s.kind == Stmt::Kind::kLet)
-        line(depth, str_cat("v", s.let.var, " = ", text(s.let.value)));
+        let(depth, s.let);
       else loop(depth, *s.loop);
     }
   }
+  void let(int depth, const Let& l) {
+    const std::string value = text(depth, l.value);
+    line(depth, str_cat("v", l.var, " = ", value));
+  }
   void store(int depth, const Store& s) {
-    line(depth, str_cat("b", s.buffer, "[", text(s.offset), "] = ", text(s.value),
-                        s.condition ? str_cat(" if ", text(s.condition)) : std::string()));
+    const std::string offset = text(depth, s.offset), value = text(depth, s.value);
+    const std::string condition = s.condition ? str_cat(" if ", text(depth, s.condition)) : std::string();
+    line(depth, str_cat("b", s.buffer, "[", offset, "] = ", value, condition));
   }
   void loop(int depth, const Loop& l) {
-    line(depth, str_cat(l.kind == LoopKind::kVector ? "vector" : "for", " v", l.var, " < ",
-                        l.count ? text(l.count) : str_cat(l.extent)));
+    const std::string count = l.count ? text(depth, l.count) : str_cat(l.extent);
+    line(depth, str_cat(l.kind == LoopKind::kVector ? "vector" : "for", " v", l.var, " < ", count));
     for (const Accumulator& a : l.accumulators)
-      for (size_t i = 0; i < a.var.size(); ++i)
-        line(depth + 1, str_cat("acc v", a.var[i], " from ", text(a.init[i])));
+      for (size_t i = 0; i < a.var.size(); ++i) {
+        const std::string init = text(depth + 1, a.init[i]);
+        line(depth + 1, str_cat("acc v", a.var[i], " from ", init));
+      }
     body(depth + 1, l.body);
+    shared_.clear();
     for (const Accumulator& a : l.accumulators)
-      for (size_t i = 0; i < a.var.size(); ++i)
-        line(depth + 1, str_cat("next v", a.var[i], " = ", text(a.next[i]), " result v", a.result[i]));
+      for (size_t i = 0; i < a.var.size(); ++i) {
+        const std::string next = text(depth + 1, a.next[i]);
+        line(depth + 1, str_cat("next v", a.var[i], " = ", next, " result v", a.result[i]));
+      }
   }
   void contraction(const Contraction& c) {
     auto dim = [](const ContractionDim& d) {
@@ -97,6 +122,7 @@ class Printer {
   }
 
   const Kernel& k_;
+  std::vector<std::string> shared_;  // lines written for the statement being printed
   std::string out_;
 };
 

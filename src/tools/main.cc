@@ -167,6 +167,11 @@ int tool(int argc, char** argv) {
     std::fprintf(stderr, "braze: %s\n", ignored.c_str());
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    if (argc < 2 || argv[1][0] == '-' || !app.get_subcommands().empty())
+      return app.exit(error) == 0 ? 0 : 2;
+    std::fprintf(stderr, "braze: there is no verb '%s'; braze --help lists them\n", argv[1]);
+    return 2;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

@@ -36,14 +36,18 @@ Result<Literal> input_for(const RunOptions& o, int64_t k, const Shape& shape) {
   return make_input(shape, kind, k);
 }
 
-// "k=KIND" or "KIND"; the kind itself is looked at when the input is made.
+// "k=KIND" or "KIND".
 Status check_input_flag(const std::string& flag) {
   const size_t eq = flag.find('=');
-  if (eq == std::string::npos) return absl::OkStatus();
-  const std::string k = flag.substr(0, eq);
+  const std::string k = eq == std::string::npos ? "0" : flag.substr(0, eq);
+  const std::string kind = flag.substr(eq == std::string::npos ? 0 : eq + 1);
   if (k.empty() || k.find_first_not_of("0123456789") != std::string::npos)
     return invalid("run --input ", flag, ": before '=' comes the number of an argument, as in 0=zeros");
-  return absl::OkStatus();
+  const bool npy = kind.size() > 4 && kind.substr(kind.size() - 4) == ".npy";
+  const bool seed = kind.substr(0, 7) == "random:" && kind.size() > 7 &&
+                    kind.find_first_not_of("0123456789", 7) == std::string::npos;
+  if (npy || seed || kind == "random" || kind == "zeros" || kind == "iota") return absl::OkStatus();
+  return invalid("run --input ", flag, ": '", kind, "' is none of FILE.npy, random:SEED, zeros, iota");
 }
 
 // The first elements of a large array, for a glance.
@@ -119,16 +123,19 @@ Status write_trace(const RunOptions& o, Executable& exe, const std::vector<Liter
   return write_file(o.trace, nlohmann::json{{"traceEvents", std::move(events)}}.dump(1) + "\n");
 }
 
-// Each output's distance, then the verdict.
-Status compare(const RunOptions& o, const Literal& value, const Literal& expected) {
-  const bool tuple = value.shape().is_tuple();
-  const size_t n = tuple ? value.parts().size() : 1;
-  for (size_t i = 0; i < n; ++i) {
-    const Literal& a = tuple ? value.parts()[i] : value;
-    const Literal& b = tuple ? expected.parts()[i] : expected;
-    std::printf("%s against %s, result %d: %s\n", o.backend.c_str(), o.compare.c_str(),
-                static_cast<int>(i), to_string(difference(a, b)).c_str());
+void compare_leaves(const RunOptions& o, const Literal& a, const Literal& b, int* number) {
+  if (a.shape().is_tuple() && a.parts().size() == b.parts().size()) {
+    for (size_t i = 0; i < a.parts().size(); ++i) compare_leaves(o, a.parts()[i], b.parts()[i], number);
+    return;
   }
+  std::printf("%s against %s, result %d: %s\n", o.backend.c_str(), o.compare.c_str(), (*number)++,
+              to_string(difference(a, b)).c_str());
+}
+
+// Each result's distance, then the verdict.
+Status compare(const RunOptions& o, const Literal& value, const Literal& expected) {
+  int number = 0;
+  compare_leaves(o, value, expected, &number);
   std::string why;
   if (!close_by_type(value, expected, &why)) return internal("the backends disagree: ", why);
   return absl::OkStatus();

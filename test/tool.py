@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What golden files cannot show of the `braze` tool: files it writes, variables it reads, exit codes.
+
+    test/tool.py BUILD_DIRECTORY
+
+Each function below is a test; the last line is "N passed, N failed, N skipped".
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SEED = ROOT / "examples/seed.mlir"
+STEP = ROOT / "examples/digits/train_step.mlir"
+TOOL = str(pathlib.Path(sys.argv[1]).resolve() / "braze")
+
+
+def braze(*arguments, code=0, **variables):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("BRAZE_", "XLA_"))}
+    environment.update(variables)
+    done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True,
+                          env=environment, timeout=300)
+    assert done.returncode == code, f"exit {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done.stdout, done.stderr
+
+
+def test_help_teaches(_):
+    out, _err = braze("--help")
+    for word in ("run", "opt", "explain", "replay", "Exit codes", "BRAZE_DEBUG", "--xla_dump_to"):
+        assert word in out, word
+    for verb in ("run", "opt", "explain", "replay", "cases", "conformance", "corpus"):
+        braze(verb, "--help")
+        assert verb in ("cases", "conformance", "corpus") or "braze " + verb in braze(verb, "--help")[0]
+
+
+def test_exit_codes(_):
+    braze("run", SEED)
+    braze("run", "/no/such/file", code=1)
+    braze("explain", "/no/such/file", code=1)
+    braze("replay", "/no/such/folder", code=1)
+    for wrong in (["run"], ["opt"], ["frobnicate"], ["run", SEED, "--threads", "many"],
+                  ["run", SEED, "--repeat", "0"], ["opt", SEED, "--to=x"], []):
+        braze(*wrong, code=2)
+
+
+def test_dumps_and_replay(folder):
+    flags = f"--xla_dump_to={folder} --xla_dump_hlo_pass_re=.* --xla_dump_hlo_as_text"
+    braze("run", STEP, XLA_FLAGS=flags + " --xla_dump_hlo_as_proto --xla_dump_hlo_snapshots")
+    names = sorted(p.name for p in folder.iterdir())
+    for end in ("input.mlir", "before_optimizations.txt", "before_optimizations.hlo.pb",
+                "cpu_after_optimizations.txt", "cpu_after_optimizations-buffer-assignment.txt",
+                "ir-no-opt.ll", "ir-with-opt.ll", "o", "s", "snapshot.0.pb"):
+        assert f"module_0000.jit_train_step.{end}" in names, (end, names)
+    assert (folder / "module_0000.jit_train_step.input.mlir").read_bytes() == STEP.read_bytes()
+    out, _ = braze("replay", folder)
+    assert "0 failed" in out and "the recorded result: equal" in out, out
+    braze("run", folder / "module_0000.jit_train_step.cpu_after_optimizations.txt",
+          "--compare", "reference")
+
+
+def test_a_wrong_stage_is_found(folder):
+    flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_text"
+    braze("run", SEED, XLA_FLAGS=flags)
+    after = folder / "module_0000.seed.cpu_after_optimizations.txt"
+    after.write_text(after.read_text().replace("multiply(parameter", "add(parameter"))
+    out, _ = braze("replay", folder, code=1)
+    assert "FAIL" in out and "differs from before_optimizations.txt" in out.replace(
+        "module_0000.seed.", ""), out
+
+
+def test_flags_in_a_file_and_unknown_ones(folder):
+    (folder / "flags").write_text("--xla_cpu_no_such_thing=1 --xla_gpu_other")
+    _, err = braze("run", SEED, XLA_FLAGS=str(folder / "flags"))
+    assert err.count("--xla_cpu_no_such_thing=1 --xla_gpu_other") == 1, err
+    assert "ignored" in err
+
+
+def test_debug_output(folder):
+    assert braze("run", SEED)[1] == ""
+    assert "compiled in" in braze("run", SEED, BRAZE_DEBUG="1")[1]
+    assert "bound by" in braze("run", SEED, BRAZE_DEBUG="2")[1]
+    assert "check fuse: same bits" in braze("run", SEED, BRAZE_DEBUG="1,check")[1]
+    log = folder / "log"
+    assert braze("run", SEED, BRAZE_DEBUG=f"3,log={log}")[1] == ""
+    assert "after fuse" in log.read_text()
+
+
+def test_fuel_variable(_):
+    whole = braze("opt", SEED)[0].count("fusion(")
+    assert braze("opt", SEED, BRAZE_FUEL="1")[0].count("fusion(") > whole
+
+
+def test_stats(folder):
+    braze("run", STEP, "--repeat", 3, "--stats", folder / "stats.json")
+    stats = json.loads((folder / "stats.json").read_text())
+    for key in ("kernels", "launches", "library_calls", "compile_ms", "read_ms", "arena_bytes",
+                "code_bytes", "peak_bytes", "flops", "bytes", "threads"):
+        assert stats[key] >= 0, key
+    assert {"median", "p10", "p90"} <= stats["run_ms"].keys()
+    assert [p["name"] for p in stats["phases"]][-2:] == ["plan", "codegen"]
+
+
+def test_trace(folder):
+    braze("run", STEP, "--trace", folder / "trace.json")
+    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
+    assert len(events) > 10 and all(e["dur"] >= 0 and e["ph"] == "X" for e in events)
+
+
+def test_results_as_npy(folder):
+    braze("run", SEED, "--output", folder / "results")
+    assert (folder / "results/result_0.npy").read_bytes().startswith(b"\x93NUMPY")
+    (folder / "x.mlir").write_text(
+        "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }")
+    out, _ = braze("run", folder / "x.mlir", "--input", f"0={folder}/results/result_0.npy")
+    assert out.split()[-1] == braze("run", SEED)[0].split()[-1]
+
+
+def test_backends_agree(_):
+    for backend in ("cpu", "kernel"):
+        out, _ = braze("run", STEP, "--backend", backend, "--compare", "reference")
+        assert out.count(f"{backend} against reference") == 9, out
+
+
+def test_explain(_):
+    out, _ = braze("explain", STEP)
+    for word in ("instructions become", "fusion decisions", "saves", "GB/s read from memory",
+                 "of roofline", "a whole run takes", "arena", "compile phases"):
+        assert word in out, word
+    assert ", measured" not in braze("explain", STEP, "--no-run")[0]
+
+
+def test_code_as_text(_):
+    assert "define " in braze("opt", SEED, "--to=llvm")[0]
+    assert ".text" in braze("opt", SEED, "--to=asm")[0]
+
+
+def main():
+    passed = failed = 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                test(pathlib.Path(folder))
+            passed += 1
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print(f"FAIL {name}")
+            traceback.print_exc(file=sys.stdout)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
