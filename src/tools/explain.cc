@@ -35,6 +35,9 @@ void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 std::string decision(const Instr& p, const Instr& c, std::string_view verdict) {
   const int64_t bytes = p.shape.is_array() ? 2 * p.shape.bytes() : 0;
   const bool fused = verdict == "fused";
+  // Groups side by side that read the same arrays: what is saved is reading them twice.
+  if (verdict.substr(0, 10) == "one kernel")
+    return absl::StrFormat("  %-24s +  %-24s merged: %s\n", p.name, c.name, std::string(verdict));
   return absl::StrFormat("  %-24s -> %-24s %s%s: %s %sB of traffic\n", p.name, c.name,
                          fused ? "fused" : "apart, ", fused ? "" : std::string(verdict),
                          fused ? "saves" : "costs", amount(static_cast<double>(bytes)));
