@@ -182,22 +182,27 @@ void entry_results(Module& m, Computation& c, const mlir::Op& func, size_t count
   const bool tuple = count != 1;
   Shape root = c.root()->shape;
   bool layout = false;
-  std::string shardings, info;
+  std::string shardings, info, memory_kinds;
   for (size_t k = 0; k < count; ++k) {
     const Attr* attrs = argument_attrs(func, "res_attrs", k);
-    std::string sharding;
+    std::string sharding, memory_kind;
     if (attrs) {
       for (const mlir::NamedAttr& a : attrs->fields) {
         if (a.name == "mhlo.layout_mode")
           layout |= read_layout(a.value->text, tuple ? root.tuple[k] : root);
         else if (a.name == "mhlo.sharding" || a.name == "sdy.sharding")
           sharding = read_sharding(*a.value);
+        else if (a.name == "mhlo.memory_kind")
+          memory_kind = std::string(a.value->text);
         else if (a.name == "jax.result_info")
           info += str_cat(info.empty() ? "" : ", ", mlir::print_attr(*a.value));
       }
     }
     shardings += str_cat(k ? ", " : "", sharding);
+    memory_kinds += str_cat(k ? "," : "", memory_kind);
   }
+  if (memory_kinds.find_first_not_of(',') != std::string::npos)
+    m.other["entry_result_memory_kinds"] = memory_kinds;
   if (layout) m.entry_result_layouts = {root};
   if (!info.empty()) m.other["jax.result_info"] = str_cat("[", info, "]");
   if (shardings.find_first_not_of(", ") != std::string::npos)

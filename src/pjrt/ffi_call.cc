@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registry of handlers, and calls of them.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -170,7 +171,7 @@ Status call(const Instr& instr, absl::Span<const void* const> operands,
   fill_sides(instr, operands, results, &in, &out);
   Context context;
   CallFrame frame = {};
-  frame.struct_size = sizeof(CallFrame);
+  frame.struct_size = offsetof(CallFrame, future);  // what handlers compare with
   frame.api = api();
   frame.context = &context;
   frame.attributes = attributes->attributes();

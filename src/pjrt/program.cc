@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "absl/strings/str_split.h"
 #include "backend/read_module.h"
 #include "frontend/hlo_proto.h"
 #include "text/print.h"
@@ -57,6 +58,11 @@ Result<ProgramFacts> facts_of(const Module& m) {
   if (m.entry_result_layouts.size() == 1) root = m.entry_result_layouts[0];
   add_leaves(root, &f.results);
   f.result_memory_kinds.resize(f.results.size());
+  if (auto at = m.other.find("entry_result_memory_kinds"); at != m.other.end()) {
+    const std::vector<std::string> kinds = absl::StrSplit(at->second, ',');
+    for (size_t k = 0; k < std::min(kinds.size(), f.results.size()); ++k)
+      f.result_memory_kinds[k] = kinds[k];
+  }
   for (const Shape& s : f.results)
     if (!s.is_static() || s.has_bounded_dim())
       return unimplemented("a result of dynamic shape: ", to_string(s, false));

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled programs as objects: text, costs, serialization, export, the persistent cache, options."""
+from on_braze import OnBraze
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export
+from jax.experimental import serialize_executable
+
+
+class Programs(OnBraze):
+    def compiled(self):
+        return jax.jit(lambda x: jnp.sin(x) @ x + 1).lower(jnp.ones((4, 4))).compile()
+
+    def test_text(self):
+        text = self.compiled().as_text()
+        self.assertIn("HloModule", text)
+        self.assertIn("f32[4,4]", text)
+
+    def test_costs_and_memory(self):
+        c = self.compiled()
+        self.assertGreater(c.cost_analysis()["flops"], 0)
+        m = c.memory_analysis()
+        self.assertEqual((m.argument_size_in_bytes, m.output_size_in_bytes), (64, 64))
+
+    def test_serialize(self):
+        c = self.compiled()
+        again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(c),
+                                                          execution_devices=jax.devices()[:1])
+        x = np.random.rand(4, 4).astype(np.float32)
+        np.testing.assert_array_equal(np.asarray(again(x)), np.asarray(c(x)))
+
+    def test_export(self):
+        f = export.export(jax.jit(lambda x: x * 2 + 1))(jax.ShapeDtypeStruct((3,), np.float32))
+        np.testing.assert_array_equal(np.asarray(f.call(jnp.arange(3.0))), [1, 3, 5])
+
+    def test_export_with_symbolic_shapes(self):
+        shape = jax.export.symbolic_shape("b, 3")
+        f = export.export(jax.jit(lambda x: x.sum(0)))(jax.ShapeDtypeStruct(shape, np.float32))
+        np.testing.assert_array_equal(np.asarray(f.call(jnp.ones((5, 3)))), [5, 5, 5])
+
+    def test_options(self):
+        lowered = jax.jit(lambda x: x + 1).lower(1.0)
+        for options, text in (({"invalid_key": 1}, "No such compile option: 'invalid_key'"),
+                              ({"xla_embed_ir_in_executable": "maybe"}, "is not a valid bool value")):
+            with self.assertRaisesRegex(Exception, text):
+                lowered.compile(compiler_options=options)
+        reference = lowered.compile(compiler_options={"braze_backend": "reference"})
+        self.assertEqual(float(reference(1.0)), 2.0)
+
+    def test_partitioned_programs_are_refused(self):
+        mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])
+        x = jax.device_put(np.arange(4.0), jax.NamedSharding(mesh, jax.P("x")))
+        np.testing.assert_array_equal(np.asarray(x), np.arange(4.0))  # moving data is fine
+        with self.assertRaisesRegex(Exception, "num_partitions=2"):
+            jax.jit(lambda a: a + 1)(x)
+
+    def test_persistent_cache(self):
+        script = ("import jax, jax.numpy as jnp\n"
+                  "from jax._src import monitoring\n"
+                  "hits = []\n"
+                  "monitoring.register_event_listener(lambda e, **k: hits.append(e))\n"
+                  "assert float(jax.jit(lambda x: jnp.cos(x) + 41)(0.0)) == 42\n"
+                  "print(sum('cache_hits' in e for e in hits))\n")
+        with tempfile.TemporaryDirectory() as folder:
+            env = dict(os.environ, JAX_COMPILATION_CACHE_DIR=folder,
+                       JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+                       JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="0")
+            hits = [int(subprocess.run([sys.executable, "-c", script], env=env, capture_output=True,
+                                       text=True, check=True).stdout.split()[-1]) for _ in range(2)]
+        self.assertEqual(hits[0], 0)
+        self.assertGreater(hits[1], 0)
+
+
+class Registration(OnBraze):
+    def ask(self, script, **env):
+        done = subprocess.run([sys.executable, "-c", "import jax\n" + script], capture_output=True,
+                              text=True, env={**os.environ, "XLA_FLAGS": "", **env})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def test_names(self):
+        self.assertEqual(self.ask("d = jax.devices()[0]; print(repr(d), d.platform, jax.default_backend())"),
+                         "CpuDevice(id=0) cpu cpu")
+
+    def test_disable(self):
+        script = "print('braze' in jax.devices()[0].client.platform_version)"
+        self.assertEqual(self.ask(script), "True")
+        self.assertEqual(self.ask(script, BRAZE_DISABLE="1"), "False")
+        self.assertEqual(self.ask(script, JAX_PLATFORMS="cpu"), "True")
+
+    def test_device_count(self):
+        self.assertEqual(self.ask("print(len(jax.devices()))"), "1")
+        self.assertEqual(self.ask("print(len(jax.devices()))",
+                                  XLA_FLAGS="--xla_force_host_platform_device_count=3"), "3")
+        self.assertEqual(self.ask("jax.config.update('jax_num_cpu_devices', 5)\nprint(len(jax.devices()))"),
+                         "5")
+
+    def test_broken_library_leaves_jax_alone(self):
+        self.assertEqual(self.ask("print(float(jax.numpy.float32(2) + 1))", BRAZE_LIBRARY="/nonexistent.so"),
+                         "3.0")
