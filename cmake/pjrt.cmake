@@ -9,4 +9,7 @@ set_source_files_properties(src/pjrt/plugin.cc src/pjrt/compile_options.cc PROPE
                             COMPILE_OPTIONS -fexceptions)
 target_link_options(braze_pjrt PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--gc-sections
                     -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/pjrt/exports.map)
+# The wheel brings libraries in lib/ beside the plugin; DT_RPATH holds for what they need, too.
+target_link_options(braze_pjrt PRIVATE -Wl,--disable-new-dtags -Wl,--as-needed)
+set_target_properties(braze_pjrt PROPERTIES INSTALL_RPATH "$ORIGIN/lib" BUILD_WITH_INSTALL_RPATH ON)
 set_property(TARGET braze_pjrt APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/pjrt/exports.map)

@@ -73,6 +73,15 @@ def simple(command):
     return out, int(code == 0), int(code != 0), 0, seconds
 
 
+def jax_tests(build):
+    """Stock JAX on the plugin, in the environment that ./dev made; one skip if there is none."""
+    python, plugin = os.environ.get("BRAZE_JAX_PYTHON"), build / "libbraze_pjrt.so"
+    if not python or not plugin.exists():
+        return "no environment with JAX", 0, 0, 1, 0.0
+    return closing_line(["env", f"PYTHONPATH={ROOT / 'python'}", f"BRAZE_LIBRARY={plugin}", python,
+                         "test/jax/run.py"])
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     tool = str(build / "braze")
@@ -86,6 +95,7 @@ def main():
         for script in ("golden", "tool"):
             jobs.append((script, lambda s=script: closing_line(
                 [sys.executable, f"test/{s}.py", str(build)])))
+        jobs.append(("jax", lambda: jax_tests(build)))
         if SHARED.is_dir():
             for backend in ("reference", "cpu"):
                 jobs.append((f"conformance {backend}",

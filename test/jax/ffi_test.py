@@ -58,7 +58,7 @@ class Ffi(OnBraze):
                                 input_layouts=[(1, 0)])
         np.testing.assert_array_equal(np.asarray(jax.jit(call)(x)), x.T.reshape(-1))
         call = jax.ffi.ffi_call("test_memory", jax.ShapeDtypeStruct((2, 3), np.float32),
-                                output_layouts=[(1, 0)])
+                                output_layouts=(1, 0))
         got = np.asarray(jax.jit(lambda v: call(v))(np.arange(6, dtype=np.float32)))
         np.testing.assert_array_equal(got, np.arange(6).reshape(3, 2).T)
 

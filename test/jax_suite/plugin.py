@@ -17,7 +17,7 @@ def _provide_hypothesis_util():
     """jax._src.hypothesis_test_util is in the checkout but not in the wheel."""
     name = "jax._src.hypothesis_test_util"
     path = os.path.join(os.environ["BRAZE_SUITE_JAX"], "jax/_src/hypothesis_test_util.py")
-    if not os.path.exists(path):
+    if name in sys.modules or not os.path.exists(path):
         return
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -28,7 +28,7 @@ def _provide_hypothesis_util():
         del sys.modules[name]
 
 
-def pytest_sessionstart(session):
+def pytest_pycollect_makemodule(module_path, parent):
     _provide_hypothesis_util()  # not before: JAX's test utilities keep the sys.stdout they find
 
 
