@@ -10,6 +10,7 @@
 #include "backend/debug_session.h"
 #include "backend/pass_check.h"
 #include "base/fuel.h"
+#include "codegen/contraction_kernel.h"
 #include "passes/cleanup.h"
 #include "passes/control.h"
 #include "passes/expand.h"
@@ -66,6 +67,7 @@ loop::Facts facts_of(const codegen::Target& t) {
   f.l1_bytes = t.l1_bytes;
   f.l2_bytes = t.l2_bytes;
   f.l3_bytes = t.l3_bytes;
+  f.can_contract = [t](const loop::Contraction& c) { return codegen::contraction_supported(c, t); };
   return f;
 }
 

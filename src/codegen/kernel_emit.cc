@@ -18,6 +18,9 @@ using loop::LoopKind;
 using loop::Stmt;
 using scalar::Scalar;
 
+// Nothing of such a loop may be emitted: its loads may be out of bounds.
+bool never_runs(const Loop& l) { return !l.count && l.extent == 0; }
+
 // The nodes of `body` and of the loops in it, and the variables these loops bind.
 void collect(const std::vector<Stmt>& body, std::vector<Scalar>* roots, std::vector<int64_t>* vars) {
   auto root = [&](Scalar s) {
@@ -35,11 +38,12 @@ void collect(const std::vector<Stmt>& body, std::vector<Scalar>* roots, std::vec
       root(l.count);
       for (const Accumulator& a : l.accumulators) {
         for (Scalar i : a.init) root(i);
-        for (Scalar n : a.next) root(n);
+        if (!never_runs(l))
+          for (Scalar n : a.next) root(n);
         vars->insert(vars->end(), a.var.begin(), a.var.end());
         vars->insert(vars->end(), a.result.begin(), a.result.end());
       }
-      collect(l.body, roots, vars);
+      if (!never_runs(l)) collect(l.body, roots, vars);
     }
   }
 }
@@ -213,6 +217,7 @@ class PhaseEmitter {
     std::vector<llvm::Value*> start;
     for (const Accumulator& a : l.accumulators)
       for (Scalar i : a.init) start.push_back(wide(scope, i));
+    if (never_runs(l)) return bind_results(scope, l, start);
     llvm::Value* n = extent(scope, l);
     hoist_invariants(scope, l);
     llvm::BasicBlock* before = b_.GetInsertBlock();
@@ -272,7 +277,7 @@ class PhaseEmitter {
     std::vector<llvm::Value*> start;
     for (const Accumulator& a : l.accumulators)
       for (Scalar s : a.identity) start.push_back(inner->emitter->emit_vector(s));
-    hoist_invariants(*inner, l);
+    if (!never_runs(l)) hoist_invariants(*inner, l);
 
     llvm::Value* whole = b_.CreateAnd(n, b_.getInt64(-static_cast<int64_t>(w)));
     std::vector<llvm::Value*> acc = start;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/op_def.h"
+#include "ops/scalar_function.h"
 
 namespace braze::loop {
 namespace {
@@ -32,6 +33,14 @@ bool is_tiny_reduction(const Instr& i) {
     return n <= kTinyReduction;
   }
   return false;
+}
+
+Value combine_in(scalar::Graph& g, Op op, Dtype t, Value a, Value b) {
+  Instr wide, operand;
+  wide.op = op;
+  wide.shape = operand.shape = Shape::scalar(t);
+  wide.operands = {&operand, &operand};
+  return def(op).emit(g, wide, {a, b});
 }
 
 Value Elements::fail(Status s, Dtype t) {
@@ -159,6 +168,11 @@ Value Elements::tiny_reduce(const Instr* i, int64_t part, absl::Span<const Scala
   for (int64_t d : red) extents.push_back(in[d]);
   at.assign(extents.size(), 0);
   if (product(extents) == 0) return acc[part];
+  // Narrow floats add up in f32 here as in the larger reductions.
+  const auto known = n == 1 ? plain_combiner(*i->calls[0]) : std::nullopt;
+  const Dtype t = i->shape.dtype;
+  const bool widens = known && is_float(t) && byte_size(t) < 4 && !is_complex(t);
+  if (widens) acc[0] = {g_.cast(Dtype::kF32, acc[0].re), {}};
   do {
     Index full(in.size());
     int64_t kept = 0, r = 0;
@@ -167,11 +181,17 @@ Value Elements::tiny_reduce(const Instr* i, int64_t part, absl::Span<const Scala
       if (!reduced) full[d] = index[kept++];
     }
     for (int64_t d : red) full[d] = index_const(at[r++]);
+    if (widens) {
+      const Value v = element(i->operand(0), full, condition);
+      acc[0] = combine_in(g_, *known, Dtype::kF32, acc[0], {g_.cast(Dtype::kF32, v.re), {}});
+      continue;
+    }
     std::vector<Value> args = acc;
     for (int64_t k = 0; k < n; ++k) args.push_back(element(i->operand(k), full, condition));
     acc = apply(*i->calls[0], args);
     if (acc.size() <= static_cast<size_t>(part)) return fail(internal("bad combiner"), i->shape.dtype);
   } while (next_index(absl::MakeSpan(at), extents));
+  if (widens) acc[0] = {g_.cast(t, acc[0].re), {}};
   return acc[part];
 }
 

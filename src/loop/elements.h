@@ -68,6 +68,8 @@ class Elements {
 // Reductions of so few elements are unrolled into the DAG instead of getting a loop.
 constexpr int64_t kTinyReduction = 8;
 bool is_tiny_reduction(const Instr& i);
+// `op` of two values of real type t: a combiner written for a narrower type, done in a wider one.
+scalar::Value combine_in(scalar::Graph& g, Op op, Dtype t, scalar::Value a, scalar::Value b);
 
 // Stores `v` (one or two nodes) at element `offset` of a buffer.
 void store_value(Kernel& k, std::vector<Stmt>* body, int64_t buffer, Scalar offset,

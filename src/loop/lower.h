@@ -11,6 +11,7 @@
 // An error means: no such kernel exists; the caller splits the fusion or falls back.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "base/status.h"
@@ -24,6 +25,8 @@ namespace braze::loop {
 struct Facts {
   int vector_bits = 512;
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
+  // Whether there is a generated kernel for a contraction; absent: for all. Others become plain loops.
+  std::function<bool(const Contraction&)> can_contract;
   int lanes(int bytes) const { return vector_bits / 8 / bytes; }
 };
 

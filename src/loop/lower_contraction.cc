@@ -73,6 +73,10 @@ class ContractionLowering {
     Index index;
     if (op_->op == Op::kDot) TRY(dot(&index));
     else conv(&index);
+    if (facts_.can_contract && !facts_.can_contract(*c_)) {
+      c_.reset();
+      return op_->op == Op::kDot ? dot_loops() : conv_loops();
+    }
     return epilogue(index);
   }
 

@@ -190,14 +190,7 @@ class ReduceLowering {
   // Combines two sets of values by the group's combiner, in its accumulator types.
   std::vector<Value> combine(const Group& grp, absl::Span<const Value> a, absl::Span<const Value> b) {
     if (grp.known && grp.types[0] != grp.reduce->operand(0)->shape.dtype) {
-      // The combiner was written for the narrow type: its operation is done in the wide one.
-      Instr wide;
-      wide.op = *grp.known;
-      wide.shape = Shape::scalar(grp.types[0]);
-      Instr p;
-      p.shape = wide.shape;
-      wide.operands = {&p, &p};
-      return {def(wide.op).emit(g_, wide, {a[0], b[0]})};
+      return {combine_in(g_, *grp.known, grp.types[0], a[0], b[0])};
     }
     std::vector<Value> args(a.begin(), a.end());
     args.insert(args.end(), b.begin(), b.end());
