@@ -13,3 +13,8 @@ target_link_options(braze_pjrt PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl
 target_link_options(braze_pjrt PRIVATE -Wl,--disable-new-dtags -Wl,--as-needed)
 set_target_properties(braze_pjrt PROPERTIES INSTALL_RPATH "$ORIGIN/lib" BUILD_WITH_INSTALL_RPATH ON)
 set_property(TARGET braze_pjrt APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/pjrt/exports.map)
+
+# A host in plain C, which needs the header alone.
+add_executable(pjrt_host examples/pjrt_host/host.c)
+target_include_directories(pjrt_host PRIVATE src/pjrt)
+target_link_libraries(pjrt_host PRIVATE ${CMAKE_DL_LIBS})

@@ -82,6 +82,14 @@ def jax_tests(build):
                          "test/jax/run.py"])
 
 
+def pjrt_host(build):
+    """A host in plain C runs a program through the plugin."""
+    program = ROOT / "examples/embed/saxpy.mlir"
+    out, code, seconds = run([str(build / "pjrt_host"), str(build / "libbraze_pjrt.so"), str(program)])
+    good = code == 0 and out.endswith("5 7 9 11 13 15 17 19\n")
+    return out, int(good), int(not good), 0, seconds
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     tool = str(build / "braze")
@@ -95,6 +103,7 @@ def main():
         for script in ("golden", "tool"):
             jobs.append((script, lambda s=script: closing_line(
                 [sys.executable, f"test/{s}.py", str(build)])))
+        jobs.append(("PJRT host in C", lambda: pjrt_host(build)))
         jobs.append(("jax", lambda: jax_tests(build)))
         if SHARED.is_dir():
             for backend in ("reference", "cpu"):
