@@ -87,10 +87,29 @@ Status give_up_donated(PJRT_Buffer* const* buffers, const ProgramFacts& f,
   return absl::OkStatus();
 }
 
-Status allocate_results(const ProgramFacts& f, ShardCall* s) {
+// A donated argument's memory becomes its result's, if the program can work in place and nobody else
+// has a hold on it.
+void reuse_donated(const ProgramFacts& f, const PJRT_ExecuteOptions* o, ShardCall* s) {
+  for (const Donation& d : f.donations) {
+    if (!d.in_place || !is_donatable(o, d.argument) || !f.results[d.result].layout.empty()) continue;
+    bool reordered = false;
+    for (const auto& [k, layout] : s->argument_layouts)
+      reordered |= static_cast<int64_t>(k) == d.argument;
+    StorageRef& storage = s->arguments[d.argument].storage;
+    if (!reordered && storage->exclusive() && storage->bytes() == f.results[d.result].bytes())
+      s->results[d.result] = storage;
+  }
+}
+
+Status allocate_results(const ProgramFacts& f, const PJRT_ExecuteOptions* o, ShardCall* s) {
   s->results.resize(f.results.size());
   s->result_pointers.resize(f.results.size());
+  reuse_donated(f, o, s);
   for (size_t k = 0; k < f.results.size(); ++k) {
+    if (s->results[k]) {
+      s->result_pointers[k] = s->results[k]->data();
+      continue;
+    }
     ASSIGN(s->results[k], Storage::allocate(f.results[k].bytes(), s->device->use));
     s->result_pointers[k] = s->results[k]->data();
   }
@@ -209,10 +228,10 @@ Status prepare(const PJRT_LoadedExecutable_Execute_Args& a, Call* c) {
     s.device = a.execute_device ? a.execute_device
                : x.devices.empty() ? x.client->device_list[0] : x.devices[i];
     TRY(hold_arguments(a.argument_lists[i], f, &s));
-    TRY(allocate_results(f, &s));
   }
   for (size_t i = 0; !f.donations.empty() && i < shards; ++i)
     TRY(give_up_donated(a.argument_lists[i], f, a.options));
+  for (ShardCall& s : c->shards) TRY(allocate_results(f, a.options, &s));
   if (a.options && a.options->context) c->user_data = a.options->context->data;
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "backend/read_module.h"
 #include "frontend/hlo_proto.h"
+#include "plan/share.h"
 #include "text/print.h"
 #include "xxhash.h"
 
@@ -167,6 +168,7 @@ Result<std::unique_ptr<Program>> compile_program(std::string_view code, const Pr
   f.temporary_bytes = stats.arena_bytes;
   f.code_bytes = stats.code_bytes;
   if (!e->plan()) f.has_loops = true;
+  for (Donation& d : f.donations) d.in_place = e->plan() && may_share(*e->plan(), d.argument, d.result);
   return std::make_unique<SingleProgram>(std::move(f), std::move(e));
 }
 

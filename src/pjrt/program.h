@@ -28,6 +28,7 @@ struct Shard {
 struct Donation {
   int64_t argument = 0;
   int64_t result = -1;  // -1: any, or none
+  bool in_place = false;  // the result may be computed where the argument lies
 };
 
 // What holds of a program, of one shard's point of view.

@@ -142,7 +142,8 @@ Status Executor::step(const PlanStep& s, Call& c) {
       return note(str_cat(name(s.instr->op), " '", s.instr->name, "'"), library(s, c));
     case PlanStep::Kind::kCopy: {
       int64_t n = plan_.buffers[s.outputs[0]].shape.bytes();
-      std::memmove(c.address[s.outputs[0]], c.address[s.inputs[0]], n);
+      if (c.address[s.outputs[0]] != c.address[s.inputs[0]])
+        std::memmove(c.address[s.outputs[0]], c.address[s.inputs[0]], n);
       return absl::OkStatus();
     }
     case PlanStep::Kind::kWhile:

@@ -159,7 +159,13 @@ TEST(Plugin, Donation) {
   PJRT_LoadedExecutable* x = compiled(c, kDonating);
   PJRT_Buffer* b = c.put({1, 2, 3, 4}, {4});
   PJRT_Buffer* r = nullptr;
+  auto before = args<PJRT_Buffer_UnsafePointer_Args>(), after = before;
+  before.buffer = b;
+  EXPECT_FINE(api().PJRT_Buffer_UnsafePointer(&before));
   ASSERT_EQ(text(execute(x, {b}, &r)), "");
+  after.buffer = r;
+  EXPECT_FINE(api().PJRT_Buffer_UnsafePointer(&after));
+  EXPECT_EQ(before.buffer_pointer, after.buffer_pointer);  // the memory is used again
   auto d = args<PJRT_Buffer_IsDeleted_Args>();
   d.buffer = b;
   EXPECT_FINE(api().PJRT_Buffer_IsDeleted(&d));

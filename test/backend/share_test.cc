@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results in the memory of donated arguments: which may be, and that they are right.
+#include "plan/share.h"
+
+#include "backend/compile.h"
+#include "backend/read_module.h"
+#include "gtest/gtest.h"
+
+namespace braze {
+namespace {
+
+// Runs `hlo` with and without each pair in one memory; gives whether pair (argument, result) may share.
+struct Shared {
+  std::unique_ptr<Executable> x;
+  explicit Shared(const char* hlo) {
+    auto m = read_module(hlo);
+    EXPECT_TRUE(m.ok()) << m.status();
+    auto e = compile(std::move(*m));
+    EXPECT_TRUE(e.ok()) << e.status();
+    x = std::move(*e);
+  }
+  static std::vector<char> numbers(const Shape& s, int seed) {
+    Literal l(s);
+    for (int64_t i = 0; i < l.elements(); ++i) {
+      if (is_float(s.dtype)) l.set_float(i, (i * 7 + seed * 3) % 11 - 4.5);
+      else l.set_int(i, (i + seed) % 5);
+    }
+    return {l.bytes(), l.bytes() + l.size_bytes()};
+  }
+  bool may(int64_t argument, int64_t result) {
+    const bool allowed = may_share(*x->plan(), argument, result);
+    if (allowed) check(argument, result);
+    return allowed;
+  }
+  void check(int64_t argument, int64_t result) {
+    std::vector<std::vector<char>> in, alone, shared;
+    std::vector<Shape> results = leaves(x->result());
+    for (const Shape& p : x->parameters()) in.push_back(numbers(p, static_cast<int>(in.size())));
+    for (const Shape& s : results) alone.emplace_back(s.bytes());
+    shared = alone;
+    run(in, alone, -1, -1);
+    run(in, shared, argument, result);
+    shared[result] = in[argument];
+    EXPECT_EQ(alone, shared);
+  }
+  void run(std::vector<std::vector<char>>& in, std::vector<std::vector<char>>& out, int64_t argument,
+           int64_t result) {
+    std::vector<const void*> from;
+    std::vector<void*> to;
+    for (auto& b : in) from.push_back(b.data());
+    for (auto& b : out) to.push_back(b.data());
+    if (result >= 0) to[result] = in[argument].data();
+    EXPECT_TRUE(x->run_raw(from, absl::MakeSpan(to)).ok());
+  }
+};
+
+TEST(Share, ElementwiseUpdates) {
+  Shared s(R"(HloModule m
+ENTRY e {
+  p = f32[1000] parameter(0)
+  g = f32[1000] parameter(1)
+  c = f32[] constant(0.1)
+  b = f32[1000] broadcast(c), dimensions={}
+  m = f32[1000] multiply(b, g)
+  ROOT r = f32[1000] subtract(p, m)
+})");
+  EXPECT_TRUE(s.may(0, 0));
+  EXPECT_TRUE(s.may(1, 0));
+}
+
+TEST(Share, NotWhereElementsMove) {
+  Shared reversed(R"(HloModule m
+ENTRY e {
+  p = f32[1000] parameter(0)
+  n = f32[1000] negate(p)
+  ROOT r = f32[1000] reverse(n), dimensions={0}
+})");
+  EXPECT_FALSE(reversed.may(0, 0));
+  Shared both(R"(HloModule m
+ENTRY e {
+  p = f32[8,8] parameter(0)
+  t = f32[8,8] transpose(p), dimensions={1,0}
+  ROOT r = f32[8,8] add(p, t)
+})");
+  EXPECT_FALSE(both.may(0, 0));
+}
+
+TEST(Share, NotWhereTheArgumentIsReadLater) {
+  Shared s(R"(HloModule m
+add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }
+ENTRY e {
+  p = f32[64] parameter(0)
+  zero = f32[] constant(0)
+  d = f32[64] sort(p), dimensions={0}, to_apply=less
+  a = f32[64] add(p, d)
+  t = f32[] reduce(a, zero), dimensions={0}, to_apply=add
+  b = f32[64] broadcast(t), dimensions={}
+  q = f32[64] multiply(p, b)
+  ROOT r = (f32[64], f32[64]) tuple(d, q)
+}
+less { x = f32[] parameter(0) y = f32[] parameter(1) ROOT l = pred[] compare(x, y), direction=LT }
+)");
+  EXPECT_FALSE(s.may(0, 0));
+  s.may(0, 1);
+}
+
+TEST(Share, UpdatesOfSlices) {
+  Shared s(R"(HloModule m
+ENTRY e {
+  cache = f32[64,16] parameter(0)
+  row = f32[1,16] parameter(1)
+  i = s32[] parameter(2)
+  zero = s32[] constant(0)
+  ROOT r = f32[64,16] dynamic-update-slice(cache, row, i, zero)
+})");
+  EXPECT_TRUE(s.may(0, 0));
+}
+
+TEST(Share, SeveralResults) {
+  Shared s(R"(HloModule m
+ENTRY e {
+  p = f32[300] parameter(0)
+  m = f32[300] parameter(1)
+  g = f32[300] parameter(2)
+  k = f32[] constant(0.9)
+  kb = f32[300] broadcast(k), dimensions={}
+  mk = f32[300] multiply(m, kb)
+  m2 = f32[300] add(mk, g)
+  p2 = f32[300] subtract(p, m2)
+  ROOT r = (f32[300], f32[300]) tuple(p2, m2)
+})");
+  EXPECT_TRUE(s.may(0, 0));
+  s.may(1, 1);  // whatever the answer, sharing must not change results
+  s.may(2, 1);
+  s.may(2, 0);
+}
+
+TEST(Share, NotAProduct) {
+  Shared s(R"(HloModule m
+ENTRY e {
+  p = f32[32,32] parameter(0)
+  q = f32[32,32] parameter(1)
+  ROOT r = f32[32,32] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})");
+  EXPECT_FALSE(s.may(0, 0));
+}
+
+}  // namespace
+}  // namespace braze
