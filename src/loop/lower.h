@@ -7,7 +7,8 @@
 //   lower_reduce.cc       reductions and row programs (softmax, normalisations)
 //   lower_contraction.cc  dot and convolution with an epilogue
 //   lower_update.cc       dynamic-update-slice and scatter, in place
-//   lower_window.cc       reduce-window, select-and-scatter
+//   lower_window.cc       reduce-window
+//   lower_select.cc       select-and-scatter
 // An error means: no such kernel exists; the caller splits the fusion or falls back.
 #pragma once
 
@@ -47,6 +48,7 @@ Status lower_reduce(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_contraction(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_update(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_window(Kernel& k, const Computation& fused, const Facts& facts);
+Status lower_select_and_scatter(Kernel& k, const Computation& fused, const Facts& facts);
 
 // Binds the parameters of `fused` to the kernel's input buffers.
 void bind_parameters(Elements& e, const Computation& fused);

@@ -40,7 +40,6 @@ class WindowLowering {
       : k_(k), g_(k.graph), fused_(fused), facts_(facts), e_(k), op_(hero(fused)) {}
 
   Status run() {
-    if (op_->op != Op::kReduceWindow) return unimplemented("select-and-scatter in a kernel");
     outs_ = outputs(fused_);
     operands_ = static_cast<int64_t>(op_->operands.size()) / 2;
     dims_ = op_->shape.is_tuple() ? op_->shape.tuple[0].dims : op_->shape.dims;
@@ -230,6 +229,7 @@ class WindowLowering {
 }  // namespace
 
 Status lower_window(Kernel& k, const Computation& fused, const Facts& facts) {
+  if (hero(fused)->op == Op::kSelectAndScatter) return lower_select_and_scatter(k, fused, facts);
   return WindowLowering(k, fused, facts).run();
 }
 

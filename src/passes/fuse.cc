@@ -274,7 +274,9 @@ bool is_fusible(const Instr& i) {
           (!def(*x).emit || !x->shape.is_scalar()))
         return false;
   switch (i.op) {
-    case Op::kReduce: case Op::kDot: case Op::kConvolution: case Op::kReduceWindow: return true;
+    case Op::kReduce: case Op::kDot: case Op::kConvolution: case Op::kReduceWindow:
+    case Op::kSelectAndScatter:
+      return true;
     case Op::kScatter: return i.operands.size() == 3;
     case Op::kDynamicUpdateSlice: return true;
     case Op::kParameter: return false;
