@@ -16,6 +16,7 @@
 #include "passes/expand.h"
 #include "passes/fuse.h"
 #include "passes/inline_calls.h"
+#include "passes/sort_to_topk.h"
 
 namespace braze {
 namespace {
@@ -34,10 +35,13 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return simplify_control(m); }},
     {{"expand", "ops without code of their own become smaller ops"},
      [](Module& m, const FuseOptions&) { return expand(m); }},
+    {{"sort-to-topk", "sorts of which the first elements are read become selections"},
+     [](Module& m, const FuseOptions&) { return sort_to_topk(m); }},
     {{"fuse", "instructions are grouped into kernels"},
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
-constexpr std::string_view kStandard[] = {"inline", "cleanup", "control", "expand", "cleanup", "fuse"};
+constexpr std::string_view kStandard[] = {"inline", "cleanup", "control", "expand", "cleanup", "sort-to-topk",
+                                         "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)

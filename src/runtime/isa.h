@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/fft_kernels.h"
+#include "runtime/order_kernels.h"
 #include "runtime/solve_kernels.h"
 
 namespace braze {
@@ -16,6 +17,7 @@ struct IsaKernels {
   FftKernels<double> fft_f64;
   SolveKernels<float> solve_f32;
   SolveKernels<double> solve_f64;
+  OrderKernels order;
 };
 
 namespace isa_baseline { extern const IsaKernels kKernels; }

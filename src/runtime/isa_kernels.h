@@ -3,12 +3,13 @@
 #include "runtime/isa.h"
 
 #include "runtime/fft_lanes.h"
+#include "runtime/order_lanes.h"
 #include "runtime/solve_lanes.h"
 
 namespace braze::BRAZE_ISA {
 
 extern const IsaKernels kKernels;
 const IsaKernels kKernels = {fft_table<float>(), fft_table<double>(), solve_table<float>(),
-                            solve_table<double>()};
+                            solve_table<double>(), order_table()};
 
 }  // namespace braze::BRAZE_ISA

@@ -9,12 +9,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/sort_order.h"
+#include "analysis/sort_order.h"
+#include "runtime/isa.h"
 
 namespace braze {
 namespace {
 
 constexpr int64_t kRadixRow = 256;   // rows from this length on are radix sorted
+constexpr int64_t kFew = 24;         // so few are selected by insertion
 constexpr int64_t kLongRow = 16384;  // and these by wide digits, whose counts are large tables
 
 // An array as rows along one dimension.
@@ -181,6 +183,71 @@ bool sort_rows_by(const Instr& instr, const SortOrder& order, absl::Span<char* c
 }
 
 template <typename U>
+bool any_before(const U* bits, int64_t n, KeyForm form, U limit) {
+  const OrderKernels& k = isa_kernels().order;
+  if constexpr (sizeof(U) == 1) return k.any_before_1(bits, n, form, limit);
+  else if constexpr (sizeof(U) == 2) return k.any_before_2(bits, n, form, limit);
+  else if constexpr (sizeof(U) == 4) return k.any_before_4(bits, n, form, limit);
+  else return k.any_before_8(bits, n, form, limit);
+}
+
+template <typename U>
+bool comes_before(const Entry<U>& x, const Entry<U>& y) {
+  return x.key != y.key ? x.key < y.key : x.position < y.position;
+}
+
+// The first k of a row's elements, in no order, at top. Candidates gather there and are thinned out
+// to k when there are `room` of them; what is left sets the limit for later ones.
+template <typename U>
+void first_of_row(const KeyMap<U>& key, KeyForm form, const U* row, int64_t n, int64_t k, int64_t room,
+                  Entry<U>* top) {
+  constexpr int64_t kBlock = 64;
+  int64_t count = k;
+  for (int64_t i = 0; i < k; ++i) top[i] = {key(row[i]), static_cast<uint32_t>(i)};
+  auto thin = [&] {
+    std::nth_element(top, top + k - 1, top + count, comes_before<U>);
+    count = k;
+    return top[k - 1].key;
+  };
+  U limit = thin();
+  for (int64_t begin = k; begin < n; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, n);
+    if (!any_before(row + begin, end - begin, form, limit)) continue;
+    for (int64_t i = begin; i < end; ++i) {
+      const U v = key(row[i]);
+      if (v >= limit) continue;
+      top[count++] = {v, static_cast<uint32_t>(i)};
+      if (count == room) limit = thin();
+    }
+  }
+  thin();
+}
+
+// The same for small k: the best so far are kept in order.
+template <typename U>
+void first_few_of_row(const KeyMap<U>& key, KeyForm form, const U* row, int64_t n, int64_t k,
+                      Entry<U>* top) {
+  constexpr int64_t kBlock = 64, kPart = 16;
+  int64_t count = 0;
+  auto insert = [&](U v, int64_t position) {
+    int64_t at = count < k ? count++ : k - 1;
+    for (; at > 0 && v < top[at - 1].key; --at) top[at] = top[at - 1];
+    top[at] = {v, static_cast<uint32_t>(position)};
+  };
+  for (int64_t i = 0; i < k; ++i) insert(key(row[i]), i);
+  for (int64_t begin = k; begin < n; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, n);
+    if (!any_before(row + begin, end - begin, form, top[k - 1].key)) continue;
+    for (int64_t part = begin; part < end; part += kPart) {
+      const int64_t last = std::min(part + kPart, end);
+      if (!any_before(row + part, last - part, form, top[k - 1].key)) continue;
+      for (int64_t i = part; i < last; ++i)
+        if (const U v = key(row[i]); v < top[k - 1].key) insert(v, i);
+    }
+  }
+}
+
+template <typename U>
 bool top_rows(const Instr& instr, absl::Span<char* const> operands,
               absl::Span<char* const> results, Pool& pool) {
   const auto& a = instr.as<TopKAttrs>();
@@ -193,17 +260,29 @@ bool top_rows(const Instr& instr, absl::Span<char* const> operands,
   const U* in = reinterpret_cast<const U*>(operands[0]);
   U* values = reinterpret_cast<U*>(results[0]);
   int32_t* positions = reinterpret_cast<int32_t*>(results[1]);
-  Workspace<U> space(pool, rows);
+  const KeyForm form{is_float(shape.dtype)        ? KeyForm::Kind::kFloat
+                     : is_signed_int(shape.dtype) ? KeyForm::Kind::kSigned
+                                                  : KeyForm::Kind::kUnsigned,
+                     a.largest};
+  if (a.k == 0) return true;
+  const int64_t room = 2 * a.k + std::min<int64_t>(64, rows.length / 8 + 1);
+  const bool few = a.k <= kFew, thins = room < rows.length / 2;
+  Rows space_of = rows;
+  if (few || thins) space_of.length = few ? kFew : room;
+  Workspace<U> space(pool, space_of);
   if (!space.ok()) return false;
-  auto before = [](const Entry<U>& x, const Entry<U>& y) {
-    return x.key != y.key ? x.key < y.key : x.position < y.position;
-  };
   pool.run(rows.count, grain(rows), [&](int64_t begin, int64_t end, int thread) {
     for (int64_t r = begin; r < end; ++r) {
       Entry<U>* top = space.of(thread);
-      load(key, in + r * rows.length, rows, false, top);
-      if (a.k < rows.length) std::nth_element(top, top + a.k, top + rows.length, before);
-      std::sort(top, top + a.k, before);
+      if (few) {
+        first_few_of_row(key, form, in + r * rows.length, rows.length, a.k, top);
+      } else if (thins) {
+        first_of_row(key, form, in + r * rows.length, rows.length, a.k, room, top);
+      } else {
+        load(key, in + r * rows.length, rows, false, top);
+        if (a.k < rows.length) std::nth_element(top, top + a.k, top + rows.length, comes_before<U>);
+      }
+      if (!few) std::sort(top, top + a.k, comes_before<U>);
       for (int64_t i = 0; i < a.k; ++i) {
         values[r * a.k + i] = in[r * rows.length + top[i].position];
         positions[r * a.k + i] = static_cast<int32_t>(top[i].position);

@@ -184,7 +184,7 @@ TEST(TopK, AllTypes) {
   for (std::string t : {"f32", "f64", "f16", "bf16", "s8", "s32", "u16", "u64"})
     for (std::string dims : {"7", "3,300", "2,5,9", "4,0", "0,3", "1000"})
       for (std::string largest : {"true", "false"})
-        for (int64_t k : {0, 1, 3, 7}) {
+        for (int64_t k : {0, 1, 3, 7, 30, 300}) {
           Shape s = *parse_shape(t + "[" + dims + "]");
           k = std::min(k, s.dims.back());
           Shape out = s;

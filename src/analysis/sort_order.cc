@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/sort_order.h"
+#include "analysis/sort_order.h"
 
 #include <cmath>
 #include <cstring>
