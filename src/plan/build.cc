@@ -113,7 +113,8 @@ class PlanBuilder {
     uses_.push_back(0);
     return static_cast<int64_t>(p_.buffers.size()) - 1;
   }
-  void pin(int64_t b) { uses_[b] = int64_t{1} << 40; }
+  static constexpr int64_t kPinned = int64_t{1} << 40;  // uses of what is never freed
+  void pin(int64_t b) { uses_[b] = kPinned; }
   int64_t arena_buffer(const Shape& s) {
     PlanBuffer b{PlanBuffer::Kind::kArena, 0, 0, s};
     b.offset = arena_.allocate(s.is_array() ? s.bytes() : 0);
@@ -242,6 +243,12 @@ class PlanBuilder {
     for (auto& [k, buffer] : places)
       if (k == leaf) return;
     places.emplace_back(leaf, target);
+    // What is updated in place should be there from the start.
+    if (value->op != Op::kFusion) return;
+    int64_t updated = loop::inout_parameter(*value->calls[0], leaf);
+    if (updated < 0) return;
+    const Instr* before = value->operand(updated);
+    if (before->op != Op::kParameter && before->op != Op::kConstant) add_place(before, target, frame);
   }
 
   // Where leaf k of instruction i goes: its final place if that is free to be written, or the arena.
@@ -253,10 +260,8 @@ class PlanBuilder {
           return buffer;
     return arena_buffer(s);
   }
-  // Results of the program are written once; loop state is still read by the body until its end.
-  bool may_write_early(int64_t b) const {
-    return p_.buffers[b].kind == PlanBuffer::Kind::kResult || !state_.contains(b);
-  }
+  // Loop state is still read by the body until its end.
+  bool may_write_early(int64_t b) const { return !state_.contains(b); }
 
   // Copies the root's leaves that were not computed in place. A target may be the source of another
   // copy (a loop that swaps its state): such sources are saved first.
@@ -349,14 +354,7 @@ class PlanBuilder {
       int64_t target = loop::inout_parameter(f, static_cast<int64_t>(n));
       if (target >= 0) {
         int64_t from = s.inputs[target];
-        // The operand's memory becomes the result's if nobody reads the operand afterwards.
-        if (uses_[from] == 1 && p_.buffers[from].kind == PlanBuffer::Kind::kArena) {
-          s.outputs.push_back(from);
-          continue;
-        }
-        int64_t to = in_place_state(i, from, frame) ? from : place(i, n, shapes[n], frame);
-        if (to != from) copy(from, to, steps);
-        s.outputs.push_back(to);
+        s.outputs.push_back(updated_buffer(i, static_cast<int64_t>(n), from, shapes[n], frame, steps));
         continue;
       }
       s.outputs.push_back(place(i, n, shapes[n], frame));
@@ -370,6 +368,20 @@ class PlanBuilder {
     s.kernel = intern(std::move(k));
     steps->push_back(std::move(s));
     return absl::OkStatus();
+  }
+
+  // Where an update of `from` writes. The operand's memory becomes the result's if nobody reads the
+  // operand afterwards; else the operand is copied first.
+  int64_t updated_buffer(Instr* i, int64_t leaf, int64_t from, const Shape& shape, const Frame& frame,
+                         PlanSteps* steps) {
+    PlanBuffer::Kind kind = p_.buffers[from].kind;
+    if (kind == PlanBuffer::Kind::kArena && uses_[from] == 1) return from;
+    if (kind == PlanBuffer::Kind::kResult && uses_[from] == kPinned + 1) return from;
+    if (in_place_state(i, from, frame)) return from;
+    int64_t to = place(i, leaf, shape, frame);
+    if (to == from) to = arena_buffer(shape);
+    copy(from, to, steps);
+    return to;
   }
 
   // A loop's state buffer updated where it lies: this is its last read, and the update becomes the
@@ -426,7 +438,9 @@ class PlanBuilder {
     const std::vector<bool> unchanged = unchanged_state(*i->calls[1], init.size());
     for (size_t k = 0; k < init.size(); ++k) {
       const Shape& s = p_.buffers[init[k]].shape;
-      int64_t to = s.is_token() ? token() : unchanged[k] ? init[k] : arena_buffer(s);
+      int64_t to = s.is_token()  ? token()
+                   : unchanged[k] ? init[k]
+                                  : place(i, static_cast<int64_t>(k), s, frame);
       state.push_back(to);
       if (to != init[k]) copy(init[k], to, steps);
     }
@@ -444,7 +458,7 @@ class PlanBuilder {
     Frame cond;
     cond.values[i->calls[0]->params()[0]] = state;
     TRY(walk(*i->calls[0], cond, {s.predicate}, &s.nested[0]));
-    for (int64_t b : state) frame_uses_[b] = int64_t{1} << 30;
+    for (int64_t b : state) frame_uses_[b] = uses_[b];
     Frame body;
     body.values[i->calls[1]->params()[0]] = state;
     TRY(walk(*i->calls[1], body, state, &s.nested[1]));
@@ -464,7 +478,9 @@ class PlanBuilder {
     s.predicate = frame.values.at(i->operand(0))[0];
     std::vector<Shape> shapes = leaves(i->shape);
     for (size_t n = 0; n < shapes.size(); ++n)
-      s.outputs.push_back(shapes[n].is_token() ? token() : arena_buffer(shapes[n]));
+      s.outputs.push_back(shapes[n].is_token()
+                              ? token()
+                              : place(i, static_cast<int64_t>(n), shapes[n], frame));
     for (int64_t b : s.outputs) uses_[b] += int64_t{1} << 30;
     for (size_t b = 0; b < i->calls.size(); ++b) {
       Frame branch;
