@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/literal.h"
@@ -12,16 +13,38 @@ namespace {
 
 using scalar::Cell;
 
-// Reads and writes one element of type t as a Cell.
+// Reads and writes one element of type t as a Cell; the common types without a detour by literals.
+template <typename T>
+T plain(const char* p) {
+  T v;
+  std::memcpy(&v, p, sizeof(T));
+  return v;
+}
 Cell read_cell(Dtype t, const char* p) {
-  Shape s = Shape::scalar(t);
-  Literal l = Literal::from_bytes(s, {p, static_cast<size_t>(byte_size(t))});
   Cell c;
+  switch (t) {
+    case Dtype::kF32: c.f = plain<float>(p); return c;
+    case Dtype::kF64: c.f = plain<double>(p); return c;
+    case Dtype::kS32: c.i = plain<int32_t>(p); return c;
+    case Dtype::kS64: c.i = plain<int64_t>(p); return c;
+    case Dtype::kU32: c.i = plain<uint32_t>(p); return c;
+    case Dtype::kPred: c.i = *p != 0; return c;
+    default: break;
+  }
+  Literal l = Literal::from_bytes(Shape::scalar(t), {p, static_cast<size_t>(byte_size(t))});
   if (is_float(t)) c.f = l.get_float(0);
   else c.i = l.get_int(0);
   return c;
 }
 void write_cell(Dtype t, char* p, Cell c) {
+  auto put = [p](auto v) { std::memcpy(p, &v, sizeof(v)); };
+  switch (t) {
+    case Dtype::kF32: return put(static_cast<float>(c.f));
+    case Dtype::kF64: return put(c.f);
+    case Dtype::kS32: return put(static_cast<int32_t>(c.i));
+    case Dtype::kS64: return put(c.i);
+    default: break;
+  }
   Literal l{Shape::scalar(t)};
   if (is_float(t)) l.set_float(0, c.f);
   else l.set_int(0, c.i);
@@ -52,8 +75,7 @@ class Machine : public scalar::EvalEnv {
   }
 
   Cell variable(int64_t id) override {
-    auto it = vars_.find(id);
-    if (it != vars_.end()) return it->second;
+    if (id >= 0 && id < static_cast<int64_t>(vars_.size()) && vars_[id]) return *vars_[id];
     fail(internal("kernel ", k_.name, ": variable v", id, " has no value"));
     return {};
   }
@@ -66,7 +88,16 @@ class Machine : public scalar::EvalEnv {
   void fail(Status s) {
     if (status_.ok()) status_ = std::move(s);
   }
-  void bind_int(int64_t var, int64_t v) { vars_[var].i = v; }
+  void bind(int64_t var, Cell value) {
+    if (var < 0) return;
+    if (var >= static_cast<int64_t>(vars_.size())) vars_.resize(static_cast<size_t>(var) + 1);
+    vars_[var] = value;
+  }
+  void bind_int(int64_t var, int64_t v) {
+    Cell c;
+    c.i = v;
+    bind(var, c);
+  }
 
   char* place(int64_t buffer, Dtype t, int64_t offset, std::string_view what) {
     const Buffer& b = k_.buffers[buffer];
@@ -97,7 +128,7 @@ class Machine : public scalar::EvalEnv {
     for (const Stmt& s : stmts) {
       if (!status_.ok()) return;
       if (s.kind == Stmt::Kind::kStore) store(s.store);
-      else if (s.kind == Stmt::Kind::kLet) vars_[s.let.var] = value(s.let.value);
+      else if (s.kind == Stmt::Kind::kLet) bind(s.let.var, value(s.let.value));
       else loop(*s.loop);
     }
   }
@@ -106,7 +137,7 @@ class Machine : public scalar::EvalEnv {
     for (const Accumulator& a : l.accumulators) {
       std::vector<Cell> init;
       for (Scalar s : a.init) init.push_back(value(s));
-      for (size_t i = 0; i < init.size(); ++i) vars_[a.var[i]] = init[i];
+      for (size_t i = 0; i < init.size(); ++i) bind(a.var[i], init[i]);
     }
     int64_t n = l.count ? value(l.count).i : l.extent;
     for (int64_t i = 0; i < n && status_.ok(); ++i) {
@@ -117,10 +148,10 @@ class Machine : public scalar::EvalEnv {
         for (Scalar s : a.next) next.push_back(value(s));
       size_t k = 0;
       for (const Accumulator& a : l.accumulators)
-        for (int64_t v : a.var) vars_[v] = next[k++];
+        for (int64_t v : a.var) bind(v, next[k++]);
     }
     for (const Accumulator& a : l.accumulators)
-      for (size_t i = 0; i < a.var.size(); ++i) vars_[a.result[i]] = vars_[a.var[i]];
+      for (size_t i = 0; i < a.var.size(); ++i) bind(a.result[i], variable(a.var[i]));
   }
 
   // One term of a contraction: operand elements as numbers, wide enough for every supported type.
@@ -144,7 +175,7 @@ class Machine : public scalar::EvalEnv {
       if (char* p = place(c.out_buffer, c.out, at, "writes")) write_cell(c.out, p, acc);
       return;
     }
-    vars_[c.acc_var] = acc;
+    bind(c.acc_var, acc);
     for (size_t d = 0; d < index.size(); ++d) bind_int(c.index_vars[d], index[d]);
     for (const Store& s : c.epilogue) store(s);
   }
@@ -226,7 +257,7 @@ class Machine : public scalar::EvalEnv {
   const Kernel& k_;
   std::vector<char*> memory_;
   std::vector<std::vector<char>> owned_;
-  absl::flat_hash_map<int64_t, Cell> vars_;
+  std::vector<std::optional<Cell>> vars_;  // by variable id
   absl::flat_hash_map<int32_t, std::unique_ptr<scalar::Interpreter>> interpreters_;
   Status status_;
 };
