@@ -134,6 +134,16 @@ def test_explain(_):
     assert ", measured" not in braze("explain", STEP, "--no-run")[0]
 
 
+def test_passes_by_name(_):
+    out, _err = braze("opt", "--list-passes")
+    standard = out.rsplit("--passes=", 1)[1].strip()
+    assert standard.split(",")[0] == "inline" and standard.split(",")[-1] == "fuse", out
+    assert braze("opt", STEP, f"--passes={standard}")[0] == braze("opt", STEP)[0]
+    assert "fusion(" not in braze("opt", STEP, "--passes=inline,cleanup")[0]
+    _, err = braze("opt", STEP, "--passes=fuse,melt", code=2)
+    assert "no pass 'melt': choose from inline" in err, err
+
+
 def test_code_as_text(_):
     assert "define " in braze("opt", SEED, "--to=llvm")[0]
     assert ".text" in braze("opt", SEED, "--to=asm")[0]
