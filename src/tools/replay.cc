@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "backend/compare.h"
@@ -22,13 +23,16 @@ bool ends_with(std::string_view s, std::string_view end) {
   return s.size() >= end.size() && s.substr(s.size() - end.size()) == end;
 }
 
-// Programs, by the names dumps have; code, plans, pictures and buffer assignments are none.
-bool is_program(const std::string& name) {
-  for (const char* other : {"buffer-assignment.txt", ".kernels.txt", ".plan.txt"})
-    if (ends_with(name, other)) return false;
-  for (const char* form : {".txt", ".hlo", ".pb", ".mlir", ".mlirbc"})
+// Programs, by the names dumps have; of texts those that begin as HLO does: XLA and Braze write
+// reports beside them.
+bool is_program(const std::string& dir, const std::string& name) {
+  for (const char* form : {".hlo", ".pb", ".mlir", ".mlirbc"})
     if (ends_with(name, form)) return true;
-  return false;
+  if (!ends_with(name, ".txt")) return false;
+  std::ifstream in(dir + "/" + name, std::ios::binary);
+  char start[9] = {};
+  in.read(start, sizeof(start));
+  return std::string_view(start, sizeof(start)) == "HloModule";
 }
 
 // "module_0003.name" of "module_0003.name.before_optimizations.txt": up to the stage.
@@ -103,7 +107,7 @@ int replay(const ReplayOptions& o) {
   std::vector<std::string> names;
   std::error_code error;
   for (auto& f : std::filesystem::directory_iterator(o.dir, error))
-    if (f.is_regular_file() && is_program(f.path().filename().string()))
+    if (f.is_regular_file() && is_program(o.dir, f.path().filename().string()))
       names.push_back(f.path().filename().string());
   if (error) return finish(not_found(o.dir, ": ", error.message()));
   std::sort(names.begin(), names.end());
