@@ -185,7 +185,7 @@ Status explain_program(const ExplainOptions& o) {
   if (timed) print(absl::StrFormat("\na whole run takes %.4f ms\n", best_ms));
   print("\nmemory\n" + memory_report(plan));
   print("\ncompile phases\n");
-  for (auto& [phase, ms] : s.phases) print(absl::StrFormat("  %-10s %8.2f ms\n", phase, ms));
+  for (auto& [phase, ms] : s.phases) print(absl::StrFormat("  %-14s %8.2f ms\n", phase, ms));
   return absl::OkStatus();
 }
 
