@@ -95,6 +95,7 @@ Status apply(const std::string& name, Value v, ProgramOptions* o) {
                      kKindNames[static_cast<int>(k.kind)], " value.");
     if (name == "braze_check") o->check = v.flag;
     if (name == "braze_backend") o->backend = v.text;
+    if (name == "xla_dump_to") o->dump_dir = v.text;
     return absl::OkStatus();
   }
   if (name.rfind("xla_", 0) == 0) return absl::OkStatus();

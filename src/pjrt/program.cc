@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/program.h"
 
+#include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_split.h"
 #include "backend/read_module.h"
@@ -147,6 +150,18 @@ class SingleProgram : public Program {
   std::unique_ptr<Executable> executable_;
 };
 
+// Text of the program before and after, for an option of this compilation alone; XLA_FLAGS says the same
+// for all (base/debug.h). A folder that can't be written is not worth an error.
+void dump(const std::string& dir, const std::string& name, std::string_view when,
+          const std::string& text) {
+  static std::atomic<int> number{0};
+  std::error_code ignored;
+  std::filesystem::create_directories(dir, ignored);
+  char prefix[32];
+  std::snprintf(prefix, sizeof(prefix), "module_%04d.", ++number);
+  std::ofstream(str_cat(dir, "/", prefix, name, ".", when, ".txt")) << text;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Program>> compile_program(std::string_view code, const ProgramOptions& o) {
@@ -161,7 +176,10 @@ Result<std::unique_ptr<Program>> compile_program(std::string_view code, const Pr
   CompileOptions compile_options;
   compile_options.backend = o.backend;
   compile_options.check = o.check;
+  if (!o.dump_dir.empty()) dump(o.dump_dir, f.name, "before_optimizations", print_hlo(*m));
   ASSIGN(std::unique_ptr<Executable> e, compile(std::move(m), compile_options));
+  if (!o.dump_dir.empty() && e->plan())
+    dump(o.dump_dir, f.name, "cpu_after_optimizations", print_hlo(*e->plan()->module));
   const CompileStats& stats = e->stats();
   f.flops = stats.flops;
   f.bytes = stats.bytes;
