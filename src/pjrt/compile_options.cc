@@ -32,6 +32,7 @@ constexpr Known kKnown[] = {
     {"xla_cpu_parallel_codegen_split_count", Kind::kInt},
     {"xla_cpu_enable_concurrency_optimized_scheduler", Kind::kBool},
     {"xla_disable_hlo_passes", Kind::kString},
+    {"xla_dump_hlo_as_proto", Kind::kBool},
     {"xla_dump_hlo_as_text", Kind::kBool},
     {"xla_dump_max_hlo_modules", Kind::kInt},
     {"xla_dump_to", Kind::kString},
@@ -95,6 +96,7 @@ Status apply(const std::string& name, Value v, ProgramOptions* o) {
                      kKindNames[static_cast<int>(k.kind)], " value.");
     if (name == "braze_check") o->check = v.flag;
     if (name == "braze_backend") o->backend = v.text;
+    if (name == "xla_dump_hlo_as_proto") o->dump_proto = v.flag;
     if (name == "xla_dump_to") o->dump_dir = v.text;
     return absl::OkStatus();
   }

@@ -20,6 +20,7 @@ struct ProgramOptions {
   bool portable = false;         // runs on whatever device a call names
   bool check = false;            // braze_check: verify the module after each pass
   std::string backend = "cpu";   // braze_backend: cpu or reference
+  bool dump_proto = false;       // xla_dump_hlo_as_proto: as proto, too
   std::string dump_dir;          // xla_dump_to: where this program's text goes; empty: nowhere
 };
 

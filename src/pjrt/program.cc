@@ -152,15 +152,29 @@ class SingleProgram : public Program {
 
 // Text of the program before and after, for an option of this compilation alone; XLA_FLAGS says the same
 // for all (base/debug.h). A folder that can't be written is not worth an error.
-void dump(const std::string& dir, const std::string& name, std::string_view when,
-          const std::string& text) {
-  static std::atomic<int> number{0};
-  std::error_code ignored;
-  std::filesystem::create_directories(dir, ignored);
-  char prefix[32];
-  std::snprintf(prefix, sizeof(prefix), "module_%04d.", ++number);
-  std::ofstream(str_cat(dir, "/", prefix, name, ".", when, ".txt")) << text;
-}
+class Dump {
+ public:
+  Dump(const ProgramOptions& o, const std::string& name) : proto_(o.dump_proto) {
+    if (o.dump_dir.empty()) return;
+    static std::atomic<int> number{0};
+    std::error_code ignored;
+    std::filesystem::create_directories(o.dump_dir, ignored);
+    char prefix[32];
+    std::snprintf(prefix, sizeof(prefix), "module_%04d.", number++);
+    path_ = str_cat(o.dump_dir, "/", prefix, name, ".");
+  }
+  void write(std::string_view when, const Module& m) const {
+    if (path_.empty()) return;
+    std::ofstream(str_cat(path_, when, ".txt")) << print_hlo(m);
+    if (!proto_) return;
+    if (auto bytes = write_hlo_proto(m); bytes.ok())
+      std::ofstream(str_cat(path_, when, ".hlo.pb"), std::ios::binary) << *bytes;
+  }
+
+ private:
+  bool proto_;
+  std::string path_;
+};
 
 }  // namespace
 
@@ -176,10 +190,10 @@ Result<std::unique_ptr<Program>> compile_program(std::string_view code, const Pr
   CompileOptions compile_options;
   compile_options.backend = o.backend;
   compile_options.check = o.check;
-  if (!o.dump_dir.empty()) dump(o.dump_dir, f.name, "before_optimizations", print_hlo(*m));
+  const Dump dump(o, f.name);
+  dump.write("before_optimizations", *m);
   ASSIGN(std::unique_ptr<Executable> e, compile(std::move(m), compile_options));
-  if (!o.dump_dir.empty() && e->plan())
-    dump(o.dump_dir, f.name, "cpu_after_optimizations", print_hlo(*e->plan()->module));
+  if (e->plan()) dump.write("cpu_after_optimizations", *e->plan()->module);
   const CompileStats& stats = e->stats();
   f.flops = stats.flops;
   f.bytes = stats.bytes;
