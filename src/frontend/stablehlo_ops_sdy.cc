@@ -35,17 +35,23 @@ std::string item_text(const mlir::Attr* list, size_t k) {
   return k < items.size() ? mlir::print_attr(*items[k]) : mlir::print_attr(*list);
 }
 
+// Marks where a value becomes one per device, and one of all again. With one device there is nothing to
+// mark unless the shape changes.
 Instr* change_shape(OpImport& c, Instr* x, const Shape& to, std::string_view target,
                     std::string sharding) {
-  if (x->shape == to) return x;
+  const Module& m = c.scope.program.module;
+  if (x->shape == to && (m.num_partitions == 1 || !to.is_array())) return x;
   CustomCallAttrs a;
   a.target = std::string(target);
   Instr* i = c.b.op_shaped(Op::kCustomCall, to, {x}, a);
   i->extra().sharding = std::move(sharding);
+  if (const mlir::Attr* axes = c.attr("manual_axes"))
+    i->extra().other["sdy.manual_axes"] = mlir::print_attr(*axes);
   return i;
 }
 
-// The body sees one device's part of each operand. With one device that is the operand itself.
+// The body sees one device's part of each operand. With one device that is the operand itself; with more,
+// spmd/expand makes the body's copies.
 void manual_computation(OpImport& c) {
   const mlir::Block* block = c.op.block(0);
   if (!c.check(block && block->num_args == c.inputs(),

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "backend/read_module.h"
 #include "frontend/hlo_proto.h"
+#include "pjrt/partitioned.h"
 #include "plan/share.h"
 #include "text/print.h"
 #include "xxhash.h"
@@ -179,14 +180,12 @@ class Dump {
 }  // namespace
 
 Result<std::unique_ptr<Program>> compile_program(std::string_view code, const ProgramOptions& o) {
-  if (o.replicas * o.partitions != 1)
-    return unimplemented("programs over several devices (num_replicas=", o.replicas,
-                         ", num_partitions=", o.partitions, ")");
   ASSIGN(std::unique_ptr<Module> m, read_module(code));
   TRY(check_custom_calls(*m));
   ASSIGN(ProgramFacts f, facts_of(*m));
   f.has_loops = has_loops(*m);
   f.fingerprint = hash_text(str_cat(print_hlo(*m, PrintOptions::for_hash()), "\n", o.backend));
+  if (o.replicas * o.partitions != 1) return compile_partitioned(std::move(m), std::move(f), o);
   CompileOptions compile_options;
   compile_options.backend = o.backend;
   compile_options.check = o.check;

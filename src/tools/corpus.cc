@@ -12,6 +12,7 @@
 #include "base/npy.h"
 #include "backend/compare.h"
 #include "backend/inputs.h"
+#include "spmd/expand.h"
 #include "tools/tools.h"
 
 namespace braze::tools {
@@ -31,6 +32,7 @@ Status agree(const std::string& file, const std::string& backend) {
   ReadOptions read;
   read.file = file;
   ASSIGN(std::unique_ptr<Module> m, read_module(bytes, read));
+  if (m->num_replicas * m->num_partitions > 1) TRY(spmd::expand_devices(*m).status());
   std::unique_ptr<Module> copy = m->clone();
   CompileOptions options;
   options.backend = "reference";
