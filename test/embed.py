@@ -36,6 +36,9 @@ def main():
         size = os.path.getsize(library)
         if size > MAX_BYTES:
             sys.exit(f"{library.name} has {size} bytes, at most {MAX_BYTES} are allowed")
+        needed = run("nm", "-D", "--undefined-only", library)
+        if any(f"__{s}_" in needed for s in ("asan", "tsan", "ubsan")):
+            return print("installed; a build with sanitizers is not for embedding")
         shown = [line.split(" ", 2)[2] for line in
                  run("nm", "-DC", "--defined-only", library).splitlines()]
         foreign = [s for s in shown if "braze::v1::" not in s]

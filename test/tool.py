@@ -144,6 +144,21 @@ def test_passes_by_name(_):
     assert "no pass 'melt': choose from inline" in err, err
 
 
+def test_round_trips(folder):
+    """What is printed reads back to the same text, as HLO and as StableHLO."""
+    for golden in sorted((ROOT / "test/golden").glob("*.txt")):
+        if golden.name.startswith("error_"):
+            continue
+        program = folder / golden.name
+        program.write_text(golden.read_text().split("==== ", 1)[0])
+        forms = ["hlo"] + ["stablehlo"] * ("--to=stablehlo" in golden.read_text())
+        for form in forms:
+            once, _err = braze("opt", program, "--passes=none", f"--to={form}")
+            again = folder / "again"
+            again.write_text(once)
+            assert braze("opt", again, "--passes=none", f"--to={form}")[0] == once, (golden.name, form)
+
+
 def test_code_as_text(_):
     assert "define " in braze("opt", SEED, "--to=llvm")[0]
     assert ".text" in braze("opt", SEED, "--to=asm")[0]

@@ -44,9 +44,10 @@ int main(int argc, char** argv) {
 
   // A wrong program: where it is wrong, and why.
   braze::Program wrong;
-  auto e = braze::Program::read("func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {\n"
-                                "  %0 = stablehlo.abs %x : tensor<3xf32>\n  return %0 : tensor<3xf32>\n}\n",
-                                {"wrong.mlir"}, &wrong);
+  auto e = braze::Program::read(
+      "func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {\n"
+      "  %0 = stablehlo.abs %x : tensor<3xf32>\n  return %0 : tensor<3xf32>\n}\n",
+      {"wrong.mlir"}, &wrong);
   std::printf("%s\n", e.message().c_str());
   return e.ok() ? 1 : 0;
 }

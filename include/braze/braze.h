@@ -9,9 +9,9 @@
 //   if (auto e = step.run({x, y}, &results); !e.ok()) …
 //
 // Nothing here throws, prints, aborts or exits; whatever can fail returns an Error. Arguments and
-// results are the arrays of the program in order; tuples count as their elements, depth first. Arrays
-// are dense and row-major; types narrower than a byte take one byte per element. This header needs
-// the standard library alone.
+// results are the arrays of the program in order; tuples count as their elements, depth first.
+// Arrays are dense and row-major; types narrower than a byte take one byte per element. This header
+// needs the standard library alone.
 #pragma once
 
 #include <cstddef>
@@ -90,7 +90,8 @@ struct BRAZE_API SourceOptions {
 };
 
 struct BRAZE_API CompileSettings {
-  std::string backend = "cpu";  // cpu: compiled; reference: the evaluator; kernel: interpreted kernels
+  // cpu: compiled; reference: the evaluator; kernel: interpreted kernels.
+  std::string backend = "cpu";
   std::string target = "host";  // host, baseline, avx2 or avx512
   int threads = 0;              // 0: the process's pool, one thread per core
 };
@@ -146,8 +147,8 @@ class BRAZE_API Program {
   std::shared_ptr<const State> state_;
 };
 
-// Receives what BRAZE_DEBUG asks for, a piece at a time, from any thread. Null: back to the default,
-// which is standard error, and only if BRAZE_DEBUG is set.
+// Receives what BRAZE_DEBUG asks for, a piece at a time, from any thread. Null: back to the
+// default, which is standard error, and only if BRAZE_DEBUG is set.
 BRAZE_API void set_debug_output(std::function<void(std::string_view)> sink);
 
 BRAZE_API const char* version();

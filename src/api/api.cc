@@ -25,22 +25,37 @@ struct TypeRow {
   Dtype dtype;
 };
 constexpr TypeRow kTypes[] = {
-    {ElementType::kPred, Dtype::kPred},       {ElementType::kS2, Dtype::kS2},
-    {ElementType::kS4, Dtype::kS4},           {ElementType::kS8, Dtype::kS8},
-    {ElementType::kS16, Dtype::kS16},         {ElementType::kS32, Dtype::kS32},
-    {ElementType::kS64, Dtype::kS64},         {ElementType::kU2, Dtype::kU2},
-    {ElementType::kU4, Dtype::kU4},           {ElementType::kU8, Dtype::kU8},
-    {ElementType::kU16, Dtype::kU16},         {ElementType::kU32, Dtype::kU32},
-    {ElementType::kU64, Dtype::kU64},         {ElementType::kF4E2M1FN, Dtype::kF4E2M1FN},
-    {ElementType::kF6E2M3FN, Dtype::kF6E2M3FN}, {ElementType::kF6E3M2FN, Dtype::kF6E3M2FN},
-    {ElementType::kF8E3M4, Dtype::kF8E3M4},   {ElementType::kF8E4M3, Dtype::kF8E4M3},
+    {ElementType::kPred, Dtype::kPred},
+    {ElementType::kS2, Dtype::kS2},
+    {ElementType::kS4, Dtype::kS4},
+    {ElementType::kS8, Dtype::kS8},
+    {ElementType::kS16, Dtype::kS16},
+    {ElementType::kS32, Dtype::kS32},
+    {ElementType::kS64, Dtype::kS64},
+    {ElementType::kU2, Dtype::kU2},
+    {ElementType::kU4, Dtype::kU4},
+    {ElementType::kU8, Dtype::kU8},
+    {ElementType::kU16, Dtype::kU16},
+    {ElementType::kU32, Dtype::kU32},
+    {ElementType::kU64, Dtype::kU64},
+    {ElementType::kF4E2M1FN, Dtype::kF4E2M1FN},
+    {ElementType::kF6E2M3FN, Dtype::kF6E2M3FN},
+    {ElementType::kF6E3M2FN, Dtype::kF6E3M2FN},
+    {ElementType::kF8E3M4, Dtype::kF8E3M4},
+    {ElementType::kF8E4M3, Dtype::kF8E4M3},
     {ElementType::kF8E4M3B11FNUZ, Dtype::kF8E4M3B11FNUZ},
-    {ElementType::kF8E4M3FN, Dtype::kF8E4M3FN}, {ElementType::kF8E4M3FNUZ, Dtype::kF8E4M3FNUZ},
-    {ElementType::kF8E5M2, Dtype::kF8E5M2},   {ElementType::kF8E5M2FNUZ, Dtype::kF8E5M2FNUZ},
-    {ElementType::kF8E8M0FNU, Dtype::kF8E8M0FNU}, {ElementType::kF16, Dtype::kF16},
-    {ElementType::kBF16, Dtype::kBF16},       {ElementType::kF32, Dtype::kF32},
-    {ElementType::kF64, Dtype::kF64},         {ElementType::kC64, Dtype::kC64},
-    {ElementType::kC128, Dtype::kC128},       {ElementType::kToken, Dtype::kToken},
+    {ElementType::kF8E4M3FN, Dtype::kF8E4M3FN},
+    {ElementType::kF8E4M3FNUZ, Dtype::kF8E4M3FNUZ},
+    {ElementType::kF8E5M2, Dtype::kF8E5M2},
+    {ElementType::kF8E5M2FNUZ, Dtype::kF8E5M2FNUZ},
+    {ElementType::kF8E8M0FNU, Dtype::kF8E8M0FNU},
+    {ElementType::kF16, Dtype::kF16},
+    {ElementType::kBF16, Dtype::kBF16},
+    {ElementType::kF32, Dtype::kF32},
+    {ElementType::kF64, Dtype::kF64},
+    {ElementType::kC64, Dtype::kC64},
+    {ElementType::kC128, Dtype::kC128},
+    {ElementType::kToken, Dtype::kToken},
 };
 
 ElementType element_of(Dtype t) {
@@ -70,12 +85,18 @@ std::vector<ArrayType> types_of(const std::vector<Shape>& shapes) {
 Error error_of(const absl::Status& s) {
   std::string text(s.message());
   switch (s.code()) {
-    case absl::StatusCode::kOk: return {};
-    case absl::StatusCode::kInvalidArgument: return {ErrorCode::kInvalid, text};
-    case absl::StatusCode::kUnimplemented: return {ErrorCode::kUnimplemented, text};
-    case absl::StatusCode::kNotFound: return {ErrorCode::kNotFound, text};
-    case absl::StatusCode::kResourceExhausted: return {ErrorCode::kExhausted, text};
-    default: return {ErrorCode::kInternal, text};
+    case absl::StatusCode::kOk:
+      return {};
+    case absl::StatusCode::kInvalidArgument:
+      return {ErrorCode::kInvalid, text};
+    case absl::StatusCode::kUnimplemented:
+      return {ErrorCode::kUnimplemented, text};
+    case absl::StatusCode::kNotFound:
+      return {ErrorCode::kNotFound, text};
+    case absl::StatusCode::kResourceExhausted:
+      return {ErrorCode::kExhausted, text};
+    default:
+      return {ErrorCode::kInternal, text};
   }
 }
 
@@ -240,12 +261,11 @@ Error CompiledProgram::run(const void* const* arguments, size_t argument_count,
                            void* const* results, size_t result_count) const {
   if (!state_) return empty("CompiledProgram");
   if (argument_count != state_->arguments.size() || result_count != state_->results.size())
-    return {ErrorCode::kInvalid,
-            str_cat("the program takes ", state_->arguments.size(), " arguments and gives ",
-                    state_->results.size(), " results, not ", argument_count, " and ", result_count)};
+    return {ErrorCode::kInvalid, str_cat("the program takes ", state_->arguments.size(),
+                                         " arguments and gives ", state_->results.size(),
+                                         " results, not ", argument_count, " and ", result_count)};
   Executable& e = *state_->executable;
-  if (e.plan())
-    return error_of(e.run_raw({arguments, argument_count}, {results, result_count}));
+  if (e.plan()) return error_of(e.run_raw({arguments, argument_count}, {results, result_count}));
   std::vector<Literal> literals;
   size_t at = 0;
   for (const Shape& s : e.parameters()) literals.push_back(gather(s, arguments, &at));

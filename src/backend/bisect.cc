@@ -30,7 +30,8 @@ Result<Trial> prepare(const Module& m) {
 }
 
 // Why the program's result on these inputs is wrong, or "". Errors count as wrong.
-std::string fault(const Module& m, const Trial& t, const CompileOptions& options, CompileStats* stats) {
+std::string fault(const Module& m, const Trial& t, const CompileOptions& options,
+                  CompileStats* stats) {
   auto exe = compile(m.clone(), options);
   if (!exe.ok()) return std::string(exe.status().message());
   if (stats) *stats = (*exe)->stats();
@@ -58,8 +59,9 @@ Result<std::string> check_engines(const Module& m, const CompileOptions& options
     return internal("lowering to kernels or the plan changed the result: ", why);
   o.backend = "cpu";
   if (std::string why = fault(m, t, o, nullptr); !why.empty())
-    return internal("code generation changed the result: interpreted kernels are right, compiled ones not: ",
-                    why);
+    return internal(
+        "code generation changed the result: interpreted kernels are right, compiled ones not: ",
+        why);
   return std::string("check kernels: interpreted and compiled kernels agree with the evaluator");
 }
 
@@ -84,8 +86,9 @@ Result<Bisection> bisect(const Module& m, const CompileOptions& options,
     return !fault_now.empty();
   };
   if (wrong(0)) {
-    out.verdict = str_cat("the result is wrong without any rewrite: ", why,
-                          "\nlook at the lowering of single ops and at code generation (braze opt --check)\n");
+    out.verdict = str_cat(
+        "the result is wrong without any rewrite: ", why,
+        "\nlook at the lowering of single ops and at code generation (braze opt --check)\n");
     return out;
   }
   int64_t right = 0, bad = std::max<int64_t>(stats.fuel_used, 1);
@@ -100,8 +103,9 @@ Result<Bisection> bisect(const Module& m, const CompileOptions& options,
   }
   wrong(bad);
   out.fuel = bad;
-  out.verdict = str_cat("rewrite ", bad, " (", stats.last_rewrite, ") makes the result wrong: ", why,
-                        "\nlook at it with BRAZE_DEBUG=6,fuel=", bad, "\n");
+  out.verdict =
+      str_cat("rewrite ", bad, " (", stats.last_rewrite, ") makes the result wrong: ", why,
+              "\nlook at it with BRAZE_DEBUG=6,fuel=", bad, "\n");
   return out;
 }
 

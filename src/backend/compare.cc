@@ -14,7 +14,9 @@
 namespace braze {
 namespace {
 
-bool is_finite(std::complex<double> c) { return std::isfinite(c.real()) && std::isfinite(c.imag()); }
+bool is_finite(std::complex<double> c) {
+  return std::isfinite(c.real()) && std::isfinite(c.imag());
+}
 bool same_nonfinite(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return a == b;
@@ -78,12 +80,13 @@ void differ(const Literal& got, const Literal& want, Difference* d) {
   for (int64_t i = 0; i < got.elements(); ++i) {
     ++d->elements;
     auto a = got.get_complex(i), b = want.get_complex(i);
-    bool equal = a == b || (same_nonfinite(a.real(), b.real()) && same_nonfinite(a.imag(), b.imag()));
+    bool equal =
+        a == b || (same_nonfinite(a.real(), b.real()) && same_nonfinite(a.imag(), b.imag()));
     if (equal) continue;
     ++d->differing;
     if (d->first.empty())
-      d->first = str_cat("at ", index_text(i, got.shape()), ": ", value_text(got, i), " instead of ",
-                         value_text(want, i));
+      d->first = str_cat("at ", index_text(i, got.shape()), ": ", value_text(got, i),
+                         " instead of ", value_text(want, i));
     drop_equal_nonfinite(&a, &b);
     if (!is_finite(a) || !is_finite(b)) {
       ++d->nonfinite_mismatch;
@@ -147,15 +150,18 @@ bool close(const Literal& got, const Literal& want, const Tolerance& t, std::str
   int64_t wrong = 0, first = -1;
   for (int64_t i = 0; i < got.elements(); ++i) {
     auto a = got.get_complex(i), b = want.get_complex(i);
-    if (a == b || (same_nonfinite(a.real(), b.real()) && same_nonfinite(a.imag(), b.imag()))) continue;
+    if (a == b || (same_nonfinite(a.real(), b.real()) && same_nonfinite(a.imag(), b.imag())))
+      continue;
     drop_equal_nonfinite(&a, &b);
     bool real = is_float(got.dtype()) || is_complex(got.dtype());
-    if (real && is_finite(a) && is_finite(b) && std::abs(a - b) <= t.rtol * std::abs(b) + t.atol_rel * scale)
+    if (real && is_finite(a) && is_finite(b) &&
+        std::abs(a - b) <= t.rtol * std::abs(b) + t.atol_rel * scale)
       continue;
     if (first < 0) first = i;
     ++wrong;
   }
-  if (static_cast<double>(wrong) <= t.mismatch_ok * static_cast<double>(got.elements())) return true;
+  if (static_cast<double>(wrong) <= t.mismatch_ok * static_cast<double>(got.elements()))
+    return true;
   *why = str_cat(wrong, " of ", got.elements(), " elements of ", to_string(got.shape(), false),
                  " differ, first at ", index_text(first, got.shape()), ": ", value_text(got, first),
                  " instead of ", value_text(want, first));
@@ -164,7 +170,8 @@ bool close(const Literal& got, const Literal& want, const Tolerance& t, std::str
 
 bool close_by_type(const Literal& got, const Literal& want, std::string* why) {
   if (!got.shape().is_tuple() || got.parts().size() != want.parts().size())
-    return close(got, want, default_tolerance(got.shape().is_array() ? got.dtype() : Dtype::kF32), why);
+    return close(got, want, default_tolerance(got.shape().is_array() ? got.dtype() : Dtype::kF32),
+                 why);
   for (size_t i = 0; i < got.parts().size(); ++i)
     if (!close_by_type(got.parts()[i], want.parts()[i], why)) return false;
   return true;

@@ -78,9 +78,10 @@ class CpuExecutable : public Executable {
   Result<Literal> run(absl::Span<const Literal> args, World* world) override {
     return with_pointers(args, [&](auto in, auto out) { return executor_.run(in, out, world); });
   }
-  Result<Literal> run_observed(absl::Span<const Literal> args, const StepObserver& observer) override {
-    return with_pointers(args,
-                         [&](auto in, auto out) { return executor_.run_observed(in, out, observer); });
+  Result<Literal> run_observed(absl::Span<const Literal> args,
+                               const StepObserver& observer) override {
+    return with_pointers(
+        args, [&](auto in, auto out) { return executor_.run_observed(in, out, observer); });
   }
   Status run_raw(absl::Span<const void* const> args, absl::Span<void* const> results) override {
     return executor_.run(args, results);
@@ -95,8 +96,8 @@ class CpuExecutable : public Executable {
       return invalid("the program takes ", parameters_.size(), " arguments, not ", args.size());
     for (size_t i = 0; i < args.size(); ++i)
       if (!compatible(args[i].shape(), parameters_[i]))
-        return invalid("argument ", i, " is ", to_string(args[i].shape(), false), ", the program takes ",
-                       to_string(parameters_[i], false));
+        return invalid("argument ", i, " is ", to_string(args[i].shape(), false),
+                       ", the program takes ", to_string(parameters_[i], false));
     std::vector<const void*> in;
     for (const Literal& a : args) flatten(a, &in);
     Literal result(result_);
@@ -180,7 +181,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     TRY(run_pipeline(*module, options, &stats, session.get()));
     if (session) session->optimized(*module);
     Stopwatch watch(&stats);
-    ASSIGN(codegen::Target target, codegen::target_named(options.target));
+    ASSIGN(codegen::Target target, target_of(options));
     PlanOptions plan_options;
     plan_options.facts = facts_of(target);
     plan_options.workspace_bytes = [&](const loop::Kernel& k) {
@@ -218,7 +219,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
 }
 
 Result<std::string> code_text(const Plan& p, const CompileOptions& options, bool assembly) {
-  ASSIGN(codegen::Target target, codegen::target_named(options.target));
+  ASSIGN(codegen::Target target, target_of(options));
   return codegen::kernels_text(p, target, assembly);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/debug_session.h"
 
-#include <cctype>
-#include <filesystem>
 #include <atomic>
+#include <cctype>
 #include <deque>
+#include <filesystem>
 #include <mutex>
 
 #include "absl/strings/str_format.h"
@@ -82,8 +82,8 @@ std::shared_ptr<DebugSession> DebugSession::start(const Module& m, const Debug& 
     if (d.max_modules < 0 || number < d.max_modules) {
       std::error_code ignored;
       std::filesystem::create_directories(d.dump_dir, ignored);
-      s->prefix_ = str_cat(d.dump_dir, "/", absl::StrFormat("module_%04d.", number),
-                           file_name_of(m.name()));
+      s->prefix_ =
+          str_cat(d.dump_dir, "/", absl::StrFormat("module_%04d.", number), file_name_of(m.name()));
     }
   }
   if (s->prefix_.empty()) return s;
@@ -97,7 +97,9 @@ std::shared_ptr<DebugSession> DebugSession::start(const Module& m, const Debug& 
 void DebugSession::say(int64_t level, std::string_view text) {
   if (d_.level >= level) debug_output::write(text);
 }
-void DebugSession::note(std::string_view line) { say(kDebugPhases, str_cat("braze: ", line, "\n")); }
+void DebugSession::note(std::string_view line) {
+  say(kDebugPhases, str_cat("braze: ", line, "\n"));
+}
 
 void DebugSession::write(std::string_view suffix, std::string_view bytes) {
   Status s = write_file(str_cat(prefix_, ".", suffix), bytes);
@@ -112,8 +114,10 @@ void DebugSession::write_module(std::string_view stage, const Module& m) {
   }
   if (d_.dump_proto) {
     auto proto = write_hlo_proto(m);
-    if (proto.ok()) write(str_cat(stage, ".hlo.pb"), *proto);
-    else note(str_cat("dump: ", proto.status().message()));
+    if (proto.ok())
+      write(str_cat(stage, ".hlo.pb"), *proto);
+    else
+      note(str_cat("dump: ", proto.status().message()));
   }
   if (d_.dump_dot) write(str_cat(stage, ".dot"), print_dot(m));
   if (d_.dump_html) write(str_cat(stage, ".html"), print_html(m));
@@ -133,7 +137,8 @@ void DebugSession::after_pass(std::string_view pass, std::string_view next, cons
   // As in XLA, modules between passes are written only for the passes that are asked for.
   if (prefix_.empty() || d_.pass.empty() || !chosen) return;
   write_module(absl::StrFormat("%04d.cpu.after_%s.before_%s", pass_number_, std::string(pass),
-                               std::string(next)), m);
+                               std::string(next)),
+               m);
 }
 
 void DebugSession::optimized(const Module& m) {
@@ -145,8 +150,9 @@ void DebugSession::compiled(const Plan& p, const codegen::Target& target, const 
     std::string line = absl::StrFormat("%s: compiled in %.2f ms (", name_, s.total_ms);
     for (size_t i = 0; i < s.phases.size(); ++i)
       line += absl::StrFormat("%s%s %.2f", i ? ", " : "", s.phases[i].first, s.phases[i].second);
-    note(line + absl::StrFormat("), %d kernels in %d launches, %d library calls, arena %d bytes, code %d bytes",
-                                s.kernels, s.launches, s.library_calls, s.arena_bytes, s.code_bytes));
+    note(line + absl::StrFormat(
+                    "), %d kernels in %d launches, %d library calls, arena %d bytes, code %d bytes",
+                    s.kernels, s.launches, s.library_calls, s.arena_bytes, s.code_bytes));
   }
   if (d_.level >= kDebugKernels) show_kernels(p, target);
   if (d_.level >= kDebugKernelIr) {
@@ -165,7 +171,8 @@ void DebugSession::compiled(const Plan& p, const codegen::Target& target, const 
 
 void DebugSession::show_kernels(const Plan& p, const codegen::Target& target) {
   const MachineLimits limits = machine_limits(target);
-  std::string text = "kernel                                flops      bytes  estimated us  bound by\n";
+  std::string text =
+      "kernel                                flops      bytes  estimated us  bound by\n";
   for (const auto& k : p.kernels) {
     Estimate e = estimate(k->flops, k->bytes, target, limits);
     text += absl::StrFormat("%-34s %8.3g %10.3g %13.2f  %s\n", k->name, k->flops, k->bytes, e.us,
@@ -201,8 +208,10 @@ void DebugSession::snapshot(absl::Span<const Literal> args, const Literal& resul
   s.result = result;
   s.platform = "cpu";
   auto bytes = write_hlo_snapshot(s);
-  if (bytes.ok()) write(absl::StrFormat("snapshot.%d.pb", snapshots_++), *bytes);
-  else note(str_cat("dump: ", bytes.status().message()));
+  if (bytes.ok())
+    write(absl::StrFormat("snapshot.%d.pb", snapshots_++), *bytes);
+  else
+    note(str_cat("dump: ", bytes.status().message()));
 }
 
 }  // namespace braze

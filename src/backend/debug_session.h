@@ -3,10 +3,10 @@
 // debug output. The one place for it, so that every host (tool, C++ API, plugins) has it.
 //
 // Files are named as XLA names them: module_0007.NAME.before_optimizations.txt,
-// module_0007.NAME.0002.cpu.after_cleanup.before_fuse.txt, …cpu_after_optimizations.txt,
+// module_0007.NAME.0002.cpu.after_cleanup.before_fuse.txt, …cpu_after_optimizations.txt and
 // …cpu_after_optimizations-buffer-assignment.txt, ….ir-no-opt.ll, ….ir-with-opt.ll, ….o, ….s, and
-// ….input.EXT with the program as it was read. A file that cannot be written is reported to the debug
-// output and never fails the compilation.
+// ….input.EXT with the program as it was read. A file that cannot be written is reported to the
+// debug output and never fails the compilation.
 #pragma once
 
 #include <memory>

@@ -83,17 +83,17 @@ std::string memory_report(const Plan& p) {
       "arguments %d bytes, results %d bytes, constants %d bytes\n"
       "arena %d bytes; its buffers would take %d side by side; %d live at step %d, the fullest\n\n"
       "%-7s %-9s %12s %12s  %-11s %-24s %s\n",
-      total[1], total[3], total[2], p.arena_bytes, total[0], peak.bytes, peak.step, "buffer", "kind",
-      "offset", "bytes", "steps", "written by", "shape");
+      total[1], total[3], total[2], p.arena_bytes, total[0], peak.bytes, peak.step, "buffer",
+      "kind", "offset", "bytes", "steps", "written by", "shape");
   for (size_t i = 0; i < p.buffers.size(); ++i) {
     const PlanBuffer& b = p.buffers[i];
     const BufferLife& l = lives[i];
     const bool arena = b.kind == PlanBuffer::Kind::kArena;
     std::string steps = l.first < 0 ? "unused" : str_cat(l.first, "-", l.last);
     out += absl::StrFormat("%-7s %-9s %12d %12d  %-11s %-24s %s\n", str_cat("%", i),
-                           std::string(kKinds[static_cast<int>(b.kind)]), arena ? b.offset : b.index,
-                           bytes_of(b), steps, l.writer ? l.writer->name : "-",
-                           to_string(b.shape, false));
+                           std::string(kKinds[static_cast<int>(b.kind)]),
+                           arena ? b.offset : b.index, bytes_of(b), steps,
+                           l.writer ? l.writer->name : "-", to_string(b.shape, false));
   }
   return out;
 }

@@ -40,8 +40,8 @@ const Pass kPasses[] = {
     {{"fuse", "instructions are grouped into kernels"},
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
-constexpr std::string_view kStandard[] = {"inline", "cleanup", "control", "expand", "cleanup", "sort-to-topk",
-                                         "fuse"};
+constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",
+                                          "cleanup", "sort-to-topk", "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)
@@ -75,6 +75,12 @@ loop::Facts facts_of(const codegen::Target& t) {
   return f;
 }
 
+Result<codegen::Target> target_of(const CompileOptions& options) {
+  const Debug& d = options.debug ? *options.debug : debug();
+  const bool replaced = options.target == "host" && !d.target.empty();
+  return codegen::target_named(replaced ? d.target : options.target);
+}
+
 absl::Span<const PassRow> pass_table() {
   static const std::vector<PassRow>* rows = [] {
     auto* v = new std::vector<PassRow>();
@@ -90,8 +96,8 @@ std::vector<std::string> standard_pipeline() {
 
 Result<std::vector<std::string>> parse_pipeline(std::string_view text) {
   if (text == "none") return std::vector<std::string>();
-  std::vector<std::string> names =
-      absl::StrSplit(absl::string_view(text.data(), text.size()), absl::ByAnyChar(", "), absl::SkipEmpty());
+  std::vector<std::string> names = absl::StrSplit(absl::string_view(text.data(), text.size()),
+                                                  absl::ByAnyChar(", "), absl::SkipEmpty());
   for (const std::string& n : names) {
     if (find_pass(n)) continue;
     std::vector<std::string> known;
@@ -103,7 +109,7 @@ Result<std::vector<std::string>> parse_pipeline(std::string_view text) {
 
 Status run_pipeline(Module& m, const CompileOptions& options, CompileStats* stats,
                     DebugSession* session) {
-  ASSIGN(codegen::Target target, codegen::target_named(options.target));
+  ASSIGN(codegen::Target target, target_of(options));
   const Debug& d = options.debug ? *options.debug : debug();
   FuseOptions fuse_options;
   fuse_options.facts = facts_of(target);
@@ -133,8 +139,8 @@ Status run_pipeline(Module& m, const CompileOptions& options, CompileStats* stat
     if (checker) {
       Result<std::string> said = checker->check(p.row.name, m);
       if (!said.ok() && !fuel.last().empty())
-        return Status(said.status().code(), str_cat(said.status().message(), "; the last rewrite was ",
-                                                    fuel.last()));
+        return Status(said.status().code(),
+                      str_cat(said.status().message(), "; the last rewrite was ", fuel.last()));
       TRY(said.status());
       if (session) session->note(*said);
       if (options.checked) options.checked(p.row.name, *said);

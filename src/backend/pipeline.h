@@ -32,5 +32,7 @@ Status run_pipeline(Module& m, const CompileOptions& options, CompileStats* stat
                     DebugSession* session);
 
 loop::Facts facts_of(const codegen::Target& t);
+// The target asked for, or, where that is the host, what BRAZE_DEBUG's target=NAME says.
+Result<codegen::Target> target_of(const CompileOptions& options);
 
 }  // namespace braze

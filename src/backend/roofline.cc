@@ -24,11 +24,11 @@ constexpr int kReadStreams = 4;  // and of an addition, without more streams tha
 constexpr int64_t kFmaVectors = 1 << 12;
 constexpr int64_t kItemsPerThread = 16;  // a thread that is held up gives its items to others
 
-// items × a vector loop of `extent` with `streams` accumulators, each stepped by `next`; the sums are
-// stored, so that nothing is dropped.
+// items × a vector loop of `extent` with `streams` accumulators, each stepped by `next`; the sums
+// are stored, so that nothing is dropped.
 template <typename Next>
-Kernel accumulating(std::string name, int streams, int64_t items, int64_t extent, int lanes, int64_t input,
-                    Next next) {
+Kernel accumulating(std::string name, int streams, int64_t items, int64_t extent, int lanes,
+                    int64_t input, Next next) {
   Kernel k;
   k.name = std::move(name);
   k.buffers = {{"x", Dtype::kF32, input, loop::Role::kInput},
@@ -50,7 +50,8 @@ Kernel accumulating(std::string name, int streams, int64_t items, int64_t extent
     a.type = {Dtype::kF32};
     a.init = a.identity = {zero};
     a.next = {next(k, item, i, s, k.graph.var(Dtype::kF32, a.var[0]))};
-    a.combined = {k.graph.add(k.graph.var(Dtype::kF32, a.lhs[0]), k.graph.var(Dtype::kF32, a.rhs[0]))};
+    a.combined = {
+        k.graph.add(k.graph.var(Dtype::kF32, a.lhs[0]), k.graph.var(Dtype::kF32, a.rhs[0]))};
     sum = k.graph.add(sum, k.graph.var(Dtype::kF32, a.result[0]));
     l->accumulators.push_back(std::move(a));
   }
@@ -61,23 +62,25 @@ Kernel accumulating(std::string name, int streams, int64_t items, int64_t extent
 }
 
 // Every item multiplies and adds in registers.
-Kernel fma_kernel(int64_t items, int lanes) {
-  return accumulating("peak", kFmaStreams, items, kFmaVectors * lanes, lanes, kFmaStreams + 1,
-                      [](Kernel& k, Scalar, Scalar, int s, Scalar acc) {
-                        Scalar a = k.graph.load(Dtype::kF32, 0, k.graph.constant_int(Dtype::kS64, s));
-                        Scalar b = k.graph.load(Dtype::kF32, 0, k.graph.constant_int(Dtype::kS64, kFmaStreams));
-                        return k.graph.fma(acc, b, a);
-                      });
+Kernel fma_kernel(int64_t items, int lanes, bool fma) {
+  return accumulating(
+      "peak", kFmaStreams, items, kFmaVectors * lanes, lanes, kFmaStreams + 1,
+      [fma](Kernel& k, Scalar, Scalar, int s, Scalar acc) {
+        Scalar a = k.graph.load(Dtype::kF32, 0, k.graph.constant_int(Dtype::kS64, s));
+        Scalar b = k.graph.load(Dtype::kF32, 0, k.graph.constant_int(Dtype::kS64, kFmaStreams));
+        return fma ? k.graph.fma(acc, b, a) : k.graph.add(k.graph.mul(acc, b), a);
+      });
 }
 // Every item adds up its own part of the input.
 Kernel read_kernel(int64_t items, int64_t extent, int lanes) {
-  return accumulating("read", kReadStreams, items, extent, lanes, items * extent * kReadStreams,
-                      [=](Kernel& k, Scalar item, Scalar i, int s, Scalar acc) {
-                        auto c = [&](int64_t v) { return k.graph.constant_int(Dtype::kS64, v); };
-                        Scalar at = k.graph.add(k.graph.mul(k.graph.add(k.graph.mul(item, c(kReadStreams)), c(s)),
-                                                            c(extent)), i);
-                        return k.graph.add(acc, k.graph.load(Dtype::kF32, 0, at));
-                      });
+  return accumulating(
+      "read", kReadStreams, items, extent, lanes, items * extent * kReadStreams,
+      [=](Kernel& k, Scalar item, Scalar i, int s, Scalar acc) {
+        auto c = [&](int64_t v) { return k.graph.constant_int(Dtype::kS64, v); };
+        Scalar at = k.graph.add(
+            k.graph.mul(k.graph.add(k.graph.mul(item, c(kReadStreams)), c(s)), c(extent)), i);
+        return k.graph.add(acc, k.graph.load(Dtype::kF32, 0, at));
+      });
 }
 
 // Seconds of the fastest of `repeat` runs; 0 if the kernel cannot be had.
@@ -115,7 +118,7 @@ MachineLimits measure(const codegen::Target& target) {
   MachineLimits m;
   const int64_t threads = Pool::shared().threads(), items = threads * kItemsPerThread;
   const int lanes = target.lanes(4);
-  if (double s = best_seconds(fma_kernel(items, lanes), target, 40); s > 0)
+  if (double s = best_seconds(fma_kernel(items, lanes, target.fma), target, 40); s > 0)
     m.flops_per_s = 2.0 * kFmaStreams * static_cast<double>(kFmaVectors * lanes * items) / s;
   auto bandwidth = [&](int64_t bytes, int repeat) {
     const int64_t extent = std::max<int64_t>(bytes / 4 / kReadStreams / items / 64 * 64, 64);
@@ -140,7 +143,8 @@ const MachineLimits& machine_limits(const codegen::Target& target) {
   return it->second;
 }
 
-Estimate estimate(double flops, double bytes, const codegen::Target& target, const MachineLimits& m) {
+Estimate estimate(double flops, double bytes, const codegen::Target& target,
+                  const MachineLimits& m) {
   const double in_cache = static_cast<double>(Pool::shared().threads() * target.l2_bytes);
   const double in_l3 = static_cast<double>(target.l3_bytes) * 0.75;
   const double speed = bytes <= in_cache ? m.cache_bytes_per_s

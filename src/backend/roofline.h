@@ -2,8 +2,9 @@
 // What this machine can do at best, measured once per process, and what that means for a kernel.
 //
 // read bandwidth: sum of an array larger than the caches, by a compiled kernel on all threads.
-// peak: fused multiply-adds on registers, the same way. Both are what Braze's own code reaches, so a
-// kernel at 100 % of its roofline leaves nothing to be had from better code.
+// peak: multiply-adds on registers, fused where the target has that, the same way. Both are what
+// Braze's own code reaches, so a kernel at 100 % of its roofline leaves nothing to be had from
+// better code.
 #pragma once
 
 #include "base/status.h"

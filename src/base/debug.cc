@@ -3,11 +3,13 @@
 
 #include <regex.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/ascii.h"
@@ -31,6 +33,8 @@ const Row kKnobs[] = {
     {"check", "", "evaluate the module before and after each pass and compare", &Debug::check},
     {"verify", "N", "0 never, 1 after the pipeline, 2 after each pass", &Debug::verify},
     {"fuel", "N", "let at most N rewrites fire, for bisection", &Debug::fuel},
+    {"threads", "N", "threads of the process's pool; 0: one per core", &Debug::threads},
+    {"target", "NAME", "code for baseline, avx2 or avx512 instead of the host", &Debug::target},
     {"disable", "PASS,…", "leave these passes out (quote the list)", &Debug::disabled_passes},
     {"snapshots", "", "dump each run's arguments and result as well", &Debug::dump_snapshots},
     {"text", "", "dump modules as HLO text", &Debug::dump_text},
@@ -55,6 +59,24 @@ const Row kXlaFlags[] = {
     {"--xla_disable_all_hlo_passes", "", "leave all passes out", &Debug::disable_all_passes},
     {"--xla_force_host_platform_device_count", "N", "present N CPU devices", &Debug::host_devices},
 };
+
+// Flags whose values say the same in other words; returns an item of BRAZE_DEBUG, or "".
+std::string in_own_words(std::string_view item) {
+  constexpr std::pair<std::string_view, std::string_view> kSame[] = {
+      {"--xla_cpu_multi_thread_eigen=false", "threads=1"},
+      {"--xla_cpu_max_isa=SSE4_2", "target=baseline"},
+      {"--xla_cpu_max_isa=AVX", "target=baseline"},
+      {"--xla_cpu_max_isa=AVX2", "target=avx2"},
+      {"--xla_cpu_max_isa=AVX512", "target=host"},
+  };
+  for (auto& [theirs, ours] : kSame)
+    if (item == theirs) return std::string(ours);
+  // Users write it with and without dashes; it caps XLA's threads in neither form.
+  size_t at = item.find("intra_op_parallelism_threads=");
+  if (at != std::string_view::npos && at <= 2)
+    return "threads=" + std::string(item.substr(at + 29));
+  return "";
+}
 
 bool parse_int(std::string_view s, int64_t* out) {
   auto [end, ec] = std::from_chars(s.data(), s.data() + s.size(), *out);
@@ -114,13 +136,22 @@ Debug parse_debug(std::string_view braze_debug, std::string_view xla_flags) {
   while (!xla_flags.empty()) {
     std::string item = next_item(
         &xla_flags, [](char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); });
-    if (!item.empty()) set(kXlaFlags, item, &d);
+    if (item.empty()) continue;
+    if (std::string own = in_own_words(item); !own.empty())
+      set(kKnobs, own, &d);
+    else
+      set(kXlaFlags, item, &d);
   }
   // Our own knobs come last: they win.
   while (!braze_debug.empty()) {
     std::string item = next_item(&braze_debug, [](char c) { return c == ','; });
     if (item.empty() || parse_int(item, &d.level)) continue;
     set(kKnobs, item, &d);
+  }
+  constexpr std::string_view kTargets[] = {"", "host", "baseline", "avx2", "avx512"};
+  if (std::find(std::begin(kTargets), std::end(kTargets), d.target) == std::end(kTargets)) {
+    d.unknown.push_back("target=" + d.target);
+    d.target.clear();
   }
   if (d.dumps() && !d.dump_text && !d.dump_proto && !d.dump_dot && !d.dump_html) d.dump_text = true;
   return d;

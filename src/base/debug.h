@@ -42,6 +42,8 @@ struct Debug {
   int64_t max_modules = -1;          // modules to dump; -1: all
   std::string disabled_passes;       // comma list
   bool disable_all_passes = false;
+  int64_t threads = 0;       // of the process's pool; 0: one per core it may use
+  std::string target;        // code for this level instead of the host's
   int64_t host_devices = 0;  // CPU devices to present; 0: as many as the plug-in's own options say
   std::vector<std::string> unknown;
 

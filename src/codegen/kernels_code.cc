@@ -19,12 +19,14 @@ struct Emitted {
 Result<Emitted> emit_all(llvm::LLVMContext& context, const Plan& plan, const Target& target) {
   Emitted out{make_module(context, "kernels", target), {}};
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
-    auto e = emit_kernel(*out.module, *plan.kernels[i], kernel_symbol(static_cast<int64_t>(i)), target);
+    auto e =
+        emit_kernel(*out.module, *plan.kernels[i], kernel_symbol(static_cast<int64_t>(i)), target);
     if (!e.ok()) return note(str_cat("kernel '", plan.kernels[i]->name, "'"), e.status());
   }
   std::vector<const PlanStep*> loops = driver_loops(plan);
   for (size_t i = 0; i < loops.size(); ++i)
-    TRY(emit_driver(*out.module, plan, *loops[i], driver_symbol(static_cast<int64_t>(i)), target).status());
+    TRY(emit_driver(*out.module, plan, *loops[i], driver_symbol(static_cast<int64_t>(i)), target)
+            .status());
   out.options.simplify = !loops.empty();
   return out;
 }

@@ -58,7 +58,8 @@ class Machine : public scalar::EvalEnv {
       if (i < buffers.size()) {
         memory_.push_back(buffers[i]);
       } else {
-        owned_.emplace_back(static_cast<size_t>(k.buffers[i].elements * byte_size(k.buffers[i].dtype)) + 1);
+        owned_.emplace_back(
+            static_cast<size_t>(k.buffers[i].elements * byte_size(k.buffers[i].dtype)) + 1);
         memory_.push_back(owned_.back().data());
       }
     }
@@ -102,8 +103,8 @@ class Machine : public scalar::EvalEnv {
   char* place(int64_t buffer, Dtype t, int64_t offset, std::string_view what) {
     const Buffer& b = k_.buffers[buffer];
     if (b.dtype != t || offset < 0 || offset >= b.elements) {
-      fail(internal("kernel ", k_.name, " ", what, " b", buffer, "[", offset, "] of ", b.elements, " ",
-                    name(b.dtype), " as ", name(t)));
+      fail(internal("kernel ", k_.name, " ", what, " b", buffer, "[", offset, "] of ", b.elements,
+                    " ", name(b.dtype), " as ", name(t)));
       return nullptr;
     }
     return memory_[buffer] + offset * byte_size(t);
@@ -112,7 +113,8 @@ class Machine : public scalar::EvalEnv {
   // The nodes a root needs are found once, not at every element.
   Cell value(Scalar s) {
     auto& known = interpreters_[s.id];
-    if (!known) known = std::make_unique<scalar::Interpreter>(k_.graph, absl::Span<const Scalar>(&s, 1));
+    if (!known)
+      known = std::make_unique<scalar::Interpreter>(k_.graph, absl::Span<const Scalar>(&s, 1));
     known->run(*this);
     return (*known)[s];
   }
@@ -247,7 +249,8 @@ class Machine : public scalar::EvalEnv {
     int64_t outs = c.out_dims[d.output_feature];
     int64_t group = o / (outs / c.conv.feature_groups);
     int64_t batch_group = o / (outs / c.conv.batch_groups);
-    l[d.input_batch] = out[d.output_batch] + batch_group * (c.lhs_dims[d.input_batch] / c.conv.batch_groups);
+    l[d.input_batch] =
+        out[d.output_batch] + batch_group * (c.lhs_dims[d.input_batch] / c.conv.batch_groups);
     l[d.input_feature] = w.back() + (c.conv.feature_groups > 1 ? group * features : 0);
     r[d.kernel_input] = w.back();
     r[d.kernel_output] = o;

@@ -74,7 +74,8 @@ class Printer {
   }
   void store(int depth, const Store& s) {
     const std::string offset = text(depth, s.offset), value = text(depth, s.value);
-    const std::string condition = s.condition ? str_cat(" if ", text(depth, s.condition)) : std::string();
+    const std::string condition =
+        s.condition ? str_cat(" if ", text(depth, s.condition)) : std::string();
     line(depth, str_cat("b", s.buffer, "[", offset, "] = ", value, condition));
   }
   void loop(int depth, const Loop& l) {

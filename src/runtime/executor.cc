@@ -79,8 +79,8 @@ Status Executor::run(absl::Span<const void* const> arguments, absl::Span<void* c
   return run_call(c);
 }
 
-Status Executor::run_observed(absl::Span<const void* const> arguments, absl::Span<void* const> results,
-                              const StepObserver& observer) {
+Status Executor::run_observed(absl::Span<const void* const> arguments,
+                              absl::Span<void* const> results, const StepObserver& observer) {
   Call c{arguments, results, nullptr, nullptr, nullptr, {}};
   c.observer = &observer;
   return run_call(c);

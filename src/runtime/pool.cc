@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/debug.h"
+
 namespace braze {
 namespace {
 
@@ -44,7 +46,9 @@ Pool::~Pool() {
 
 Pool& Pool::shared() {
   // Never destroyed: worker threads may outlive the statics of a host process that exits.
-  static Pool* pool = new Pool(available_cores());
+  const int64_t asked = debug().threads;
+  static Pool* pool = new Pool(asked > 0 ? static_cast<int>(std::min<int64_t>(asked, 1024))
+                                         : available_cores());
   return *pool;
 }
 

@@ -10,9 +10,11 @@
 #include "backend/compile.h"
 #include "backend/inputs.h"
 #include "backend/memory_report.h"
+#include "backend/pipeline.h"
 #include "backend/roofline.h"
 #include "codegen/target.h"
 #include "loop/kernel.h"
+#include "runtime/pool.h"
 #include "text/print.h"
 #include "tools/program.h"
 #include "tools/steps.h"
@@ -49,7 +51,8 @@ struct Timing {
 };
 using Timings = absl::flat_hash_map<const PlanStep*, Timing>;
 
-// Runs the program on made-up inputs a few times; each step's time is that of its fastest execution.
+// Runs the program on made-up inputs a few times; each step's time is that of its fastest
+// execution.
 Result<Timings> measure(Executable& exe, double* best_ms) {
   std::vector<Literal> args;
   for (size_t k = 0; k < exe.parameters().size(); ++k) {
@@ -65,13 +68,15 @@ Result<Timings> measure(Executable& exe, double* best_ms) {
   *best_ms = 0;
   for (int r = 0; r < 20 && (r < 3 || seconds(start) < 1.0); ++r) {
     for (auto& [step, timing] : t) timing.count = 0, timing.sum = 0;
-    TRY(exe.run_observed(args, [&](const PlanStep& s, double begin, double end) {
-      Timing& x = t[&s];
-      const double d = end - begin;
-      x.best = x.best == 0 ? d : std::min(x.best, d);
-      x.sum += d;
-      ++x.count;
-    }).status());
+    TRY(exe.run_observed(args,
+                         [&](const PlanStep& s, double begin, double end) {
+                           Timing& x = t[&s];
+                           const double d = end - begin;
+                           x.best = x.best == 0 ? d : std::min(x.best, d);
+                           x.sum += d;
+                           ++x.count;
+                         })
+            .status());
     const auto from = Clock::now();
     TRY(exe.run(args).status());
     const double ms = 1e3 * seconds(from);
@@ -86,10 +91,13 @@ class Explainer {
       : p_(p), target_(target), limits_(machine_limits(target)), timings_(timings) {}
 
   void machine() const {
-    print(absl::StrFormat("\nmachine (measured): %sB/s read from memory, %sB/s from L3, %sB/s from L2, %sflop/s f32 FMA,"
-                          " %d threads, %d-bit vectors\n",
-                          amount(limits_.read_bytes_per_s), amount(limits_.l3_bytes_per_s), amount(limits_.cache_bytes_per_s),
-                          amount(limits_.flops_per_s), target_.cores, target_.vector_bits));
+    print(
+        absl::StrFormat("\nmachine (measured): %sB/s read from memory, %sB/s from L3, %sB/s from "
+                        "L2, %sflop/s of f32 multiply-add,"
+                        " %d threads, %d-bit vectors\n",
+                        amount(limits_.read_bytes_per_s), amount(limits_.l3_bytes_per_s),
+                        amount(limits_.cache_bytes_per_s), amount(limits_.flops_per_s),
+                        Pool::shared().threads(), target_.vector_bits));
   }
   void steps(const PlanSteps& list, int depth) {
     for (const PlanStep& s : list) step(s, depth);
@@ -102,7 +110,8 @@ class Explainer {
     if (it == timings_->end()) return ", not reached";
     const double us = it->second.best * 1e6;
     std::string out = absl::StrFormat(", measured %.2f us", us);
-    if (roofline_us > 0 && us > 0) out += absl::StrFormat(" = %.0f %% of roofline", 100 * roofline_us / us);
+    if (roofline_us > 0 && us > 0)
+      out += absl::StrFormat(" = %.0f %% of roofline", 100 * roofline_us / us);
     if (it->second.count > 1) out += absl::StrFormat(", %d times", it->second.count);
     return out;
   }
@@ -115,13 +124,14 @@ class Explainer {
     if (s.kind == PlanStep::Kind::kCopy) {
       const double bytes = 2.0 * static_cast<double>(p_.buffers[s.outputs[0]].shape.bytes());
       const double us = estimate(0, bytes, target_, limits_).us;
-      return print(absl::StrFormat("%s: %%%d to %%%d, %sB moved, estimated %.2f us%s\n", head, s.inputs[0],
-                                   s.outputs[0], amount(bytes), us, measured(s, us)));
+      return print(absl::StrFormat("%s: %%%d to %%%d, %sB moved, estimated %.2f us%s\n", head,
+                                   s.inputs[0], s.outputs[0], amount(bytes), us, measured(s, us)));
     }
     if (s.kind == PlanStep::Kind::kLibrary)
       return print(absl::StrFormat("%s: %s has no kernel%s\n", head, std::string(name(s.instr->op)),
                                    measured(s, 0)));
-    print(absl::StrFormat("%s%s%s\n", head, s.driver >= 0 ? ", a native loop (steps timed without it)" : "",
+    print(absl::StrFormat("%s%s%s\n", head,
+                          s.driver >= 0 ? ", a native loop (steps timed without it)" : "",
                           measured(s, 0)));
     for (const PlanSteps& inner : s.nested) {
       if (&inner != &s.nested[0]) print(pad + "  ---\n");
@@ -132,12 +142,14 @@ class Explainer {
     const loop::Kernel& k = *p_.kernels[s.kernel];
     Estimate e = estimate(k.flops, k.bytes, target_, limits_);
     print(absl::StrFormat("%s: %sflop, %sB, estimated %.2f us (%s)%s\n", head, amount(k.flops),
-                          amount(k.bytes), e.us,
-                          e.memory_bound ? "memory" : "arithmetic", measured(s, e.us)));
+                          amount(k.bytes), e.us, e.memory_bound ? "memory" : "arithmetic",
+                          measured(s, e.us)));
     std::string parallel;
     for (const loop::Phase& ph : k.phases)
-      parallel += absl::StrFormat("%s%d items of %d lanes", parallel.empty() ? "" : ", then ", ph.items, ph.width);
-    if (k.contraction) parallel = k.contraction->is_conv ? "convolution on tiles" : "matrix product on tiles";
+      parallel += absl::StrFormat("%s%d items of %d lanes", parallel.empty() ? "" : ", then ",
+                                  ph.items, ph.width);
+    if (k.contraction)
+      parallel = k.contraction->is_conv ? "convolution on tiles" : "matrix product on tiles";
     print(absl::StrFormat("%s      %s\n", pad, parallel));
     for (auto& i : s.instr->calls[0]->instrs())
       if (i->op != Op::kParameter) print(absl::StrFormat("%s      %s\n", pad, print_instr(*i)));
@@ -152,9 +164,9 @@ class Explainer {
 
 Status explain_program(const ExplainOptions& o) {
   ASSIGN(std::unique_ptr<Module> m, read_program(o.source));
-  ASSIGN(codegen::Target target, codegen::target_named(o.target));
   CompileOptions options;
   options.target = o.target;
+  ASSIGN(codegen::Target target, target_of(options));
   std::string decisions;
   options.trace = [&](const Instr& p, const Instr& c, std::string_view verdict) {
     decisions += decision(p, c, verdict);
@@ -163,20 +175,25 @@ Status explain_program(const ExplainOptions& o) {
   const int64_t instructions = m->instruction_count();
   ASSIGN(std::unique_ptr<Executable> exe, compile(std::move(m), options));
   if (!exe->plan())
-    return unimplemented("a program with bounded dimensions runs on the evaluator: there is no plan to explain");
+    return unimplemented(
+        "a program with bounded dimensions runs on the evaluator: there is no plan to explain");
   const Plan& plan = *exe->plan();
   const CompileStats& s = exe->stats();
-  print(absl::StrFormat("%s: %d instructions become %d kernels in %d launches, %d library calls, %d bytes of "
-                        "temporaries\n", title, instructions, s.kernels, s.launches, s.library_calls,
-                        plan.arena_bytes));
-  if (!decisions.empty()) print("\nfusion decisions: producer -> group of its consumer\n" + decisions);
+  print(absl::StrFormat(
+      "%s: %d instructions become %d kernels in %d launches, %d library calls, %d bytes of "
+      "temporaries\n",
+      title, instructions, s.kernels, s.launches, s.library_calls, plan.arena_bytes));
+  if (!decisions.empty())
+    print("\nfusion decisions: producer -> group of its consumer\n" + decisions);
   Timings timings;
   double best_ms = 0;
   bool timed = false;
   if (!o.no_run) {
     auto t = measure(*exe, &best_ms);
-    if (t.ok()) timings = std::move(*t), timed = true;
-    else std::fprintf(stderr, "braze: not timed: %s\n", std::string(t.status().message()).c_str());
+    if (t.ok())
+      timings = std::move(*t), timed = true;
+    else
+      std::fprintf(stderr, "braze: not timed: %s\n", std::string(t.status().message()).c_str());
   }
   Explainer e(plan, target, timed ? &timings : nullptr);
   e.machine();

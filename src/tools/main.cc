@@ -18,7 +18,8 @@ const CLI::IsMember kBackendNames({"cpu", "reference", "kernel"});
 const CLI::IsMember kTargetNames({"host", "baseline", "avx2", "avx512"});
 
 void add_source(CLI::App* verb, SourceFlags* s, bool required) {
-  auto* file = verb->add_option("file", s->file, "The program, in any form; - reads standard input");
+  auto* file =
+      verb->add_option("file", s->file, "The program, in any form; - reads standard input");
   if (required) file->required();
   verb->add_option("--entry", s->entry, "Function of an MLIR module to run")->capture_default_str();
   verb->add_flag("--fill-elided", s->fill_elided,
@@ -28,24 +29,31 @@ void add_source(CLI::App* verb, SourceFlags* s, bool required) {
 void add_run(CLI::App& app, RunOptions* r, int* code) {
   auto* v = app.add_subcommand("run", "Compile a program and run it on given or made-up inputs");
   add_source(v, &r->source, true);
-  v->add_option("--input", r->input,
-                "Argument k (from 0) as k=FILE.npy, k=random:SEED, k=zeros or k=iota; without \"k=\" for "
-                "all that are not named. May be repeated. Default: random:0, floats in [-1,1), integers in "
-                "[0,8)");
-  v->add_option("--output", r->output, "Folder for results as result_N.npy, or - to print them whole");
+  v->add_option(
+      "--input", r->input,
+      "Argument k (from 0) as k=FILE.npy, k=random:SEED, k=zeros or k=iota; without \"k=\" for "
+      "all that are not named. May be repeated. Default: random:0, floats in [-1,1), integers in "
+      "[0,8)");
+  v->add_option("--output", r->output,
+                "Folder for results as result_N.npy, or - to print them whole");
   v->add_option("--backend", r->backend, kBackends)->capture_default_str()->check(kBackendNames);
-  v->add_option("--compare", r->compare,
-                "Run on this backend too; print the distance of each result in ulps, absolute and relative; "
-                "fail if they disagree")->check(kBackendNames);
+  v->add_option(
+       "--compare", r->compare,
+       "Run on this backend too; print the distance of each result in ulps, absolute and relative; "
+       "fail if they disagree")
+      ->check(kBackendNames);
   v->add_option("--repeat", r->repeat, "Run so many times and print median, p10 and p90")
-      ->capture_default_str()->check(CLI::PositiveNumber);
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   v->add_option("--threads", r->threads, "Threads (0: one per core); results do not depend on it")
       ->check(CLI::NonNegativeNumber);
   v->add_option("--target", r->target, kTargets)->capture_default_str()->check(kTargetNames);
   v->add_option("--stats", r->stats,
-                "Write kernels, library calls, compile ms by phase, run ms, arena, code and peak bytes, flops "
+                "Write kernels, library calls, compile ms by phase, run ms, arena, code and peak "
+                "bytes, flops "
                 "and bytes to this JSON file");
-  v->add_option("--trace", r->trace, "Write one run as a trace for chrome://tracing or ui.perfetto.dev");
+  v->add_option("--trace", r->trace,
+                "Write one run as a trace for chrome://tracing or ui.perfetto.dev");
   v->footer(
       "Examples:\n"
       "  braze run examples/seed.mlir --input random:1 --compare reference\n"
@@ -55,15 +63,20 @@ void add_run(CLI::App& app, RunOptions* r, int* code) {
 }
 
 void add_opt(CLI::App& app, OptOptions* o, int* code) {
-  auto* v = app.add_subcommand("opt", "Show a program after the passes, as a module, kernels, plan or code");
+  auto* v = app.add_subcommand(
+      "opt", "Show a program after the passes, as a module, kernels, plan or code");
   add_source(v, &o->source, false);
-  v->add_option("--to", o->to, "hlo, stablehlo (without passes unless --passes is given), kernel, plan, llvm "
-                               "or asm")->capture_default_str();
-  v->add_option("--passes", o->passes, "These passes, as in inline,cleanup,fuse, or none; default: all");
+  v->add_option("--to", o->to,
+                "hlo, stablehlo (without passes unless --passes is given), kernel, plan, llvm "
+                "or asm")
+      ->capture_default_str();
+  v->add_option("--passes", o->passes,
+                "These passes, as in inline,cleanup,fuse, or none; default: all");
   v->add_flag("--list-passes", o->list_passes, "List the passes and the standard pipeline");
-  v->add_flag("--check", o->check,
-              "Evaluate before and after each pass, with interpreted and with compiled kernels, on made-up "
-              "inputs; fail with the name of the first that changed the result");
+  v->add_flag(
+      "--check", o->check,
+      "Evaluate before and after each pass, with interpreted and with compiled kernels, on made-up "
+      "inputs; fail with the name of the first that changed the result");
   v->add_flag("--verify", o->verify, "Verify the module after each pass");
   v->add_option("--fuel", o->fuel, "Take only the first N rewrites (also BRAZE_FUEL)")
       ->check(CLI::NonNegativeNumber);
@@ -82,12 +95,14 @@ void add_opt(CLI::App& app, OptOptions* o, int* code) {
 
 void add_explain(CLI::App& app, ExplainOptions* e, int* code) {
   auto* v = app.add_subcommand(
-      "explain", "Which ops share a kernel and why, estimated and measured time of each step, memory");
+      "explain",
+      "Which ops share a kernel and why, estimated and measured time of each step, memory");
   add_source(v, &e->source, true);
   v->add_option("--target", e->target, kTargets)->capture_default_str()->check(kTargetNames);
   v->add_flag("--no-run", e->no_run, "Estimates only");
   v->footer(
-      "A kernel's estimate is its roofline: the larger of its bytes over the bandwidth and its operations over\n"
+      "A kernel's estimate is its roofline: the larger of its bytes over the bandwidth and its "
+      "operations over\n"
       "the peak that this machine was measured to reach. Example:\n"
       "  braze explain examples/digits/train_step.mlir");
   v->callback([=] { *code = explain(*e); });
@@ -104,7 +119,8 @@ void add_replay(CLI::App& app, ReplayOptions* o, int* code) {
   v->callback([=] { *code = replay(*o); });
 }
 
-void add_suites(CLI::App& app, CasesOptions* c, ConformanceOptions* f, CorpusOptions* k, int* code) {
+void add_suites(CLI::App& app, CasesOptions* c, ConformanceOptions* f, CorpusOptions* k,
+                int* code) {
   auto* v = app.add_subcommand("cases", "Run model folders and check their outputs");
   v->add_option("dir", c->dir, "Folder of model folders")->capture_default_str();
   v->add_option("--size", c->size, "tiny, full or all")->capture_default_str();
@@ -120,7 +136,8 @@ void add_suites(CLI::App& app, CasesOptions* c, ConformanceOptions* f, CorpusOpt
 
   v = app.add_subcommand("corpus", "Compile and run every program on two engines and compare");
   v->add_option("dir", k->dir, "Folder of programs")->capture_default_str();
-  v->add_option("--backend", k->backend, "Compared with reference: cpu or kernel")->capture_default_str()
+  v->add_option("--backend", k->backend, "Compared with reference: cpu or kernel")
+      ->capture_default_str()
       ->check(kBackendNames);
   v->add_option("--every", k->every, "One program in so many")->capture_default_str();
   v->add_option("--budget", k->budget_s, "Seconds after which no program is started");
@@ -129,9 +146,11 @@ void add_suites(CLI::App& app, CasesOptions* c, ConformanceOptions* f, CorpusOpt
 
 std::string knobs() {
   std::string out =
-      "Exit codes: 0 success; 1 the program is wrong, a run failed or results disagree; 2 a wrong command "
+      "Exit codes: 0 success; 1 the program is wrong, a run failed or results disagree; 2 a wrong "
+      "command "
       "line.\n\nDebugging, here and in every program that uses Braze:\n"
-      "  BRAZE_DEBUG=LEVEL,KNOB,…   1 phases and times, 2 kernels, 3 module after each pass that changed it,\n"
+      "  BRAZE_DEBUG=LEVEL,KNOB,…   1 phases and times, 2 kernels, 3 module after each pass that "
+      "changed it,\n"
       "                             4 kernel IR, 5 LLVM IR and assembly, 6 every rewrite\n";
   for (const DebugKnob& k : debug_knobs()) {
     std::string head(k.name);
@@ -146,8 +165,10 @@ std::string knobs() {
 int tool(int argc, char** argv) {
   CLI::App app(
       "braze: an optimizing compiler and runtime for array programs.\n"
-      "Reads StableHLO text, StableHLO/VHLO bytecode, HLO text and HLO protos; the format is detected.");
+      "Reads StableHLO text, StableHLO/VHLO bytecode, HLO text and HLO protos; the format is "
+      "detected.");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "braze " BRAZE_VERSION);
   app.set_help_all_flag("--help-all", "Help of all verbs");
   app.footer(knobs());
   int code = 0;

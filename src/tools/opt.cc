@@ -20,11 +20,13 @@ bool needs_plan(const std::string& form) {
 }
 
 // The module after the passes, or the plan made from it, as text.
-Result<std::string> text_of(const OptOptions& o, std::unique_ptr<Module> m, const CompileOptions& options) {
+Result<std::string> text_of(const OptOptions& o, std::unique_ptr<Module> m,
+                            const CompileOptions& options) {
   if (needs_plan(o.to)) {
     ASSIGN(std::unique_ptr<Executable> exe, compile(std::move(m), options));
     if (!exe->plan())
-      return unimplemented("a program with bounded dimensions runs on the evaluator: it has no ", o.to);
+      return unimplemented("a program with bounded dimensions runs on the evaluator: it has no ",
+                           o.to);
     if (o.to == "llvm" || o.to == "asm") return code_text(*exe->plan(), options, o.to == "asm");
     if (o.to == "plan") return to_string(*exe->plan());
     std::string text;
@@ -68,8 +70,9 @@ Status bisect_program(const OptOptions& o) {
   options.target = o.target;
   options.passes = o.passes;
   ASSIGN(Bisection b, bisect(*m, options, [](int64_t fuel, bool right) {
-    std::fprintf(stderr, "fuel %lld: %s\n", static_cast<long long>(fuel), right ? "right" : "wrong");
-  }));
+           std::fprintf(stderr, "fuel %lld: %s\n", static_cast<long long>(fuel),
+                        right ? "right" : "wrong");
+         }));
   std::fputs(b.verdict.c_str(), stdout);
   return absl::OkStatus();
 }

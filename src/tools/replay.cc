@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // braze replay: runs every program of a dump folder again. Programs of one module must give one
-// result, whichever stage of the pipeline they were dumped at; snapshots must give what they recorded.
+// result, whichever stage of the pipeline they were dumped at; snapshots must give what they
+// recorded.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -38,8 +39,8 @@ bool is_program(const std::string& dir, const std::string& name) {
 // "module_0003.name" of "module_0003.name.before_optimizations.txt": up to the stage.
 std::string module_of(const std::string& name) {
   size_t end = std::string::npos;
-  for (const char* stage : {".before_optimizations", ".cpu_after_optimizations", ".input.", ".snapshot.",
-                            ".after_", ".sm_"}) {
+  for (const char* stage : {".before_optimizations", ".cpu_after_optimizations", ".input.",
+                            ".snapshot.", ".after_", ".sm_"}) {
     size_t at = name.find(stage);
     if (at != std::string::npos) end = std::min(end, at);
   }

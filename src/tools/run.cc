@@ -24,8 +24,10 @@ Result<Literal> input_for(const RunOptions& o, int64_t k, const Shape& shape) {
   std::string kind = "random:0";
   for (const std::string& i : o.input) {
     size_t eq = i.find('=');
-    if (eq == std::string::npos) kind = i;
-    else if (i.substr(0, eq) == std::to_string(k)) kind = i.substr(eq + 1);
+    if (eq == std::string::npos)
+      kind = i;
+    else if (i.substr(0, eq) == std::to_string(k))
+      kind = i.substr(eq + 1);
   }
   if (kind.size() > 4 && kind.substr(kind.size() - 4) == ".npy") {
     ASSIGN(std::string bytes, read_file(kind));
@@ -42,12 +44,14 @@ Status check_input_flag(const std::string& flag) {
   const std::string k = eq == std::string::npos ? "0" : flag.substr(0, eq);
   const std::string kind = flag.substr(eq == std::string::npos ? 0 : eq + 1);
   if (k.empty() || k.find_first_not_of("0123456789") != std::string::npos)
-    return invalid("run --input ", flag, ": before '=' comes the number of an argument, as in 0=zeros");
+    return invalid("run --input ", flag,
+                   ": before '=' comes the number of an argument, as in 0=zeros");
   const bool npy = kind.size() > 4 && kind.substr(kind.size() - 4) == ".npy";
   const bool seed = kind.substr(0, 7) == "random:" && kind.size() > 7 &&
                     kind.find_first_not_of("0123456789", 7) == std::string::npos;
   if (npy || seed || kind == "random" || kind == "zeros" || kind == "iota") return absl::OkStatus();
-  return invalid("run --input ", flag, ": '", kind, "' is none of FILE.npy, random:SEED, zeros, iota");
+  return invalid("run --input ", flag, ": '", kind,
+                 "' is none of FILE.npy, random:SEED, zeros, iota");
 }
 
 // The first elements of a large array, for a glance.
@@ -82,7 +86,9 @@ struct Times {
 };
 Times summary(std::vector<double> ms) {
   std::sort(ms.begin(), ms.end());
-  auto at = [&](double q) { return ms[static_cast<size_t>(q * static_cast<double>(ms.size() - 1))]; };
+  auto at = [&](double q) {
+    return ms[static_cast<size_t>(q * static_cast<double>(ms.size() - 1))];
+  };
   return {at(0.5), at(0.1), at(0.9)};
 }
 
@@ -93,14 +99,22 @@ double since(std::chrono::steady_clock::time_point from) {
 Status write_stats(const RunOptions& o, const CompileStats& s, double read_ms, const Times& t) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  nlohmann::json j = {{"program", o.source.file}, {"backend", o.backend}, {"target", o.target},
+  nlohmann::json j = {{"program", o.source.file},
+                      {"backend", o.backend},
+                      {"target", o.target},
                       {"threads", o.threads > 0 ? o.threads : Pool::shared().threads()},
-                      {"kernels", s.kernels}, {"launches", s.launches},
-                      {"library_calls", s.library_calls}, {"read_ms", read_ms},
-                      {"compile_ms", s.total_ms}, {"runs", std::max(o.repeat, 1)},
+                      {"kernels", s.kernels},
+                      {"launches", s.launches},
+                      {"library_calls", s.library_calls},
+                      {"read_ms", read_ms},
+                      {"compile_ms", s.total_ms},
+                      {"runs", std::max(o.repeat, 1)},
                       {"run_ms", {{"median", t.median}, {"p10", t.p10}, {"p90", t.p90}}},
-                      {"arena_bytes", s.arena_bytes}, {"code_bytes", s.code_bytes},
-                      {"peak_bytes", usage.ru_maxrss * 1024}, {"flops", s.flops}, {"bytes", s.bytes}};
+                      {"arena_bytes", s.arena_bytes},
+                      {"code_bytes", s.code_bytes},
+                      {"peak_bytes", usage.ru_maxrss * 1024},
+                      {"flops", s.flops},
+                      {"bytes", s.bytes}};
   j["phases"] = nlohmann::json::array();
   for (auto& [phase, time] : s.phases) j["phases"].push_back({{"name", phase}, {"ms", time}});
   return write_file(o.stats, j.dump(1) + "\n");
@@ -111,8 +125,9 @@ Status write_trace(const RunOptions& o, Executable& exe, const std::vector<Liter
   nlohmann::json events = nlohmann::json::array();
   if (!exe.plan()) return invalid("--trace: the backend ", o.backend, " runs no plan");
   auto observer = [&](const PlanStep& s, double begin, double end) {
-    nlohmann::json e = {{"name", step_title(s)}, {"cat", step_kind(s)}, {"ph", "X"}, {"pid", 1},
-                        {"tid", 1}, {"ts", begin * 1e6}, {"dur", (end - begin) * 1e6}};
+    nlohmann::json e = {
+        {"name", step_title(s)}, {"cat", step_kind(s)},       {"ph", "X"}, {"pid", 1}, {"tid", 1},
+        {"ts", begin * 1e6},     {"dur", (end - begin) * 1e6}};
     if (s.kind == PlanStep::Kind::kKernel) {
       const loop::Kernel& k = *exe.plan()->kernels[s.kernel];
       e["args"] = {{"flops", k.flops}, {"bytes", k.bytes}};
@@ -125,7 +140,8 @@ Status write_trace(const RunOptions& o, Executable& exe, const std::vector<Liter
 
 void compare_leaves(const RunOptions& o, const Literal& a, const Literal& b, int* number) {
   if (a.shape().is_tuple() && a.parts().size() == b.parts().size()) {
-    for (size_t i = 0; i < a.parts().size(); ++i) compare_leaves(o, a.parts()[i], b.parts()[i], number);
+    for (size_t i = 0; i < a.parts().size(); ++i)
+      compare_leaves(o, a.parts()[i], b.parts()[i], number);
     return;
   }
   std::printf("%s against %s, result %d: %s\n", o.backend.c_str(), o.compare.c_str(), (*number)++,
@@ -172,9 +188,11 @@ Status run_program(const RunOptions& o) {
   Times t = summary(ms);
   const CompileStats& s = exe->stats();
   if (o.repeat > 1)
-    std::printf("compile %.1f ms, run %.4f ms (p10 %.4f, p90 %.4f), %d kernels in %d launches, %d library "
-                "calls\n", s.total_ms, t.median, t.p10, t.p90, static_cast<int>(s.kernels),
-                static_cast<int>(s.launches), static_cast<int>(s.library_calls));
+    std::printf(
+        "compile %.1f ms, run %.4f ms (p10 %.4f, p90 %.4f), %d kernels in %d launches, %d library "
+        "calls\n",
+        s.total_ms, t.median, t.p10, t.p90, static_cast<int>(s.kernels),
+        static_cast<int>(s.launches), static_cast<int>(s.library_calls));
   if (!o.stats.empty()) TRY(write_stats(o, s, read_ms, t));
   if (!o.trace.empty()) TRY(write_trace(o, *exe, args));
   if (o.compare.empty()) return absl::OkStatus();

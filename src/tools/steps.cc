@@ -5,11 +5,16 @@ namespace braze::tools {
 
 std::string step_kind(const PlanStep& s) {
   switch (s.kind) {
-    case PlanStep::Kind::kKernel: return "kernel";
-    case PlanStep::Kind::kLibrary: return "library";
-    case PlanStep::Kind::kCopy: return "copy";
-    case PlanStep::Kind::kWhile: return "loop";
-    case PlanStep::Kind::kConditional: return "conditional";
+    case PlanStep::Kind::kKernel:
+      return "kernel";
+    case PlanStep::Kind::kLibrary:
+      return "library";
+    case PlanStep::Kind::kCopy:
+      return "copy";
+    case PlanStep::Kind::kWhile:
+      return "loop";
+    case PlanStep::Kind::kConditional:
+      return "conditional";
   }
   return "step";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of the `braze` tool. Each takes its parsed options and returns the exit code: 0 success,
-// 1 the program or the comparison failed, 2 the command line is wrong.
+// The verbs of the `braze` tool. Each takes its parsed options and returns the exit code: 0
+// success, 1 the program or the comparison failed, 2 the command line is wrong.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public interface: reading, compiling, running on each backend, errors as texts.
-#include "braze/braze.h"
-
 #include <gtest/gtest.h>
+
+#include "braze/braze.h"
 
 namespace {
 
@@ -48,8 +48,9 @@ TEST(Api, RunsOnArraysAndOnPointers) {
     const float x[] = {1, 2, 3, 4, 5, 6};
     const int32_t n[] = {10, 20, 30};
     std::vector<braze::Array> results;
-    e = c.run({braze::Array::copy_of(c.arguments()[0], x), braze::Array::copy_of(c.arguments()[1], n)},
-              &results);
+    e = c.run(
+        {braze::Array::copy_of(c.arguments()[0], x), braze::Array::copy_of(c.arguments()[1], n)},
+        &results);
     ASSERT_TRUE(e.ok()) << e.message();
     ASSERT_EQ(results.size(), 2u);
     EXPECT_EQ(results[0].as<float>()[5], 180);
@@ -96,7 +97,8 @@ TEST(Api, ErrorsAreTexts) {
   e = c.run({braze::Array(c.arguments()[0])}, &results);
   EXPECT_NE(e.message().find("takes 2 arguments"), std::string::npos) << e.message();
   e = c.run({braze::Array(c.arguments()[1]), braze::Array(c.arguments()[1])}, &results);
-  EXPECT_NE(e.message().find("argument 0 is s32[3], the program takes f32[2,3]"), std::string::npos);
+  EXPECT_NE(e.message().find("argument 0 is s32[3], the program takes f32[2,3]"),
+            std::string::npos);
 }
 
 TEST(Api, UnknownDimensionsAreRefined) {

@@ -76,13 +76,14 @@ std::unique_ptr<Executable> compiled(const Debug& d) {
 
 TEST(Dumps, FilesAreNamedAsUsersKnowThem) {
   Folder folder;
-  Debug d = parse_debug("", "--xla_dump_to=" + folder.path +
-                                " --xla_dump_hlo_as_text --xla_dump_hlo_as_proto --xla_dump_hlo_as_dot"
-                                " --xla_dump_hlo_as_html --xla_dump_hlo_pass_re=clean");
+  Debug d =
+      parse_debug("", "--xla_dump_to=" + folder.path +
+                          " --xla_dump_hlo_as_text --xla_dump_hlo_as_proto --xla_dump_hlo_as_dot"
+                          " --xla_dump_hlo_as_html --xla_dump_hlo_pass_re=clean");
   ASSERT_NE(compiled(d), nullptr);
   std::set<std::string> names = folder.names();
-  for (const char* stage : {"before_optimizations", "cpu_after_optimizations",
-                            "0002.cpu.after_cleanup.before_control"})
+  for (const char* stage :
+       {"before_optimizations", "cpu_after_optimizations", "0002.cpu.after_cleanup.before_control"})
     for (const char* form : {"txt", "hlo.pb", "dot", "html"})
       EXPECT_TRUE(names.contains(std::string("two.steps.") + stage + "." + form)) << stage << form;
   for (const char* code : {"ir-no-opt.ll", "ir-with-opt.ll", "o", "s",
@@ -127,8 +128,8 @@ TEST(Dumps, ModulesAreChosenByName) {
 TEST(Dumps, LargeConstantsAreLeftOutOnRequestOnly) {
   for (bool large : {true, false}) {
     Folder folder;
-    Debug d = parse_debug("", "--xla_dump_to=" + folder.path + " --xla_dump_large_constants=" +
-                                  (large ? "true" : "false"));
+    Debug d = parse_debug("", "--xla_dump_to=" + folder.path +
+                                  " --xla_dump_large_constants=" + (large ? "true" : "false"));
     ASSERT_NE(compiled(d), nullptr);
     for (auto& f : std::filesystem::directory_iterator(folder.path)) {
       if (f.path().string().find("before_optimizations.txt") == std::string::npos) continue;
@@ -180,8 +181,8 @@ TEST(Ladder, EachLevelSaysMore) {
     debug_output::set(nullptr);
     EXPECT_GT(said.size(), last) << level;
     last = said.size();
-    const char* marks[] = {"", "compiled in", "bound by", "// two.steps after", "parallel v", "define ",
-                           " fuse "};
+    const char* marks[] = {"",           "compiled in", "bound by", "// two.steps after",
+                           "parallel v", "define ",     " fuse "};
     EXPECT_NE(said.find(marks[level]), std::string::npos) << marks[level];
   }
 }

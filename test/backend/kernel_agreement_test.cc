@@ -14,11 +14,11 @@ namespace {
 
 using Family = absl::Span<const OpDef> (*)();
 constexpr Family kFamilies[] = {
-    unary_rows,  binary_rows, select_rows,  create_rows, movement_rows, dynamic_rows,
-    indexed_rows, reduce_rows, dot_rows,    conv_rows,   sort_rows,     control_rows,
-    linalg_rows, effect_rows, collective_rows, rng_rows, quantized_rows};
-constexpr int kSamples = 40;     // interpreted
-constexpr int kCompiled = 2;    // of these also compiled
+    unary_rows,   binary_rows, select_rows,     create_rows, movement_rows, dynamic_rows,
+    indexed_rows, reduce_rows, dot_rows,        conv_rows,   sort_rows,     control_rows,
+    linalg_rows,  effect_rows, collective_rows, rng_rows,    quantized_rows};
+constexpr int kSamples = 40;  // interpreted
+constexpr int kCompiled = 2;  // of these also compiled
 
 // Which part of a complex function's value is NaN when an argument is not finite is not laid down.
 bool any_complex(const Module& m) {
@@ -27,7 +27,8 @@ bool any_complex(const Module& m) {
   return false;
 }
 
-Result<Literal> value_on(const std::string& backend, const Module& m, absl::Span<const Literal> args) {
+Result<Literal> value_on(const std::string& backend, const Module& m,
+                         absl::Span<const Literal> args) {
   static const Debug off;
   CompileOptions o;
   o.backend = backend;
@@ -62,7 +63,6 @@ TEST(Agreement, EveryRowOnEveryEngine) {
         if (!want.ok()) continue;  // it waits for other devices or feeds
         expect_close("kernel", *m, args, *want);
         if (k < kCompiled) expect_close("cpu", *m, args, *want);
-
       }
     }
   EXPECT_GT(rows, 100);
@@ -71,7 +71,8 @@ TEST(Agreement, EveryRowOnEveryEngine) {
 // Each part of a complex product reads both old parts: neither may be stored before both are read.
 TEST(Agreement, ComplexScatterReadsBothPartsFirst) {
   auto m = parse_hlo(
-      "HloModule s\nmul { a = c64[] parameter(0)\n b = c64[] parameter(1)\n ROOT r = c64[] multiply(a, b) }\n"
+      "HloModule s\nmul { a = c64[] parameter(0)\n b = c64[] parameter(1)\n ROOT r = c64[] "
+      "multiply(a, b) }\n"
       "ENTRY e { x = c64[2] parameter(0)\n i = s32[3,1] parameter(1)\n u = c64[3] parameter(2)\n"
       " ROOT r = c64[2] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},"
       " scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=mul }\n");

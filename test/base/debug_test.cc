@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 namespace braze {
 namespace {
 
@@ -42,6 +45,17 @@ TEST(Debug, XlaFlags) {
   EXPECT_EQ(d.unknown, (std::vector<std::string>{"--xla_gpu_foo=1", "--xla_bar"}));
 }
 
+TEST(Debug, WhatUsersTryForThreadsAndCode) {
+  Debug d = parse_debug("", "--xla_cpu_multi_thread_eigen=false --xla_cpu_max_isa=AVX2");
+  EXPECT_EQ(d.threads, 1);
+  EXPECT_EQ(d.target, "avx2");
+  EXPECT_EQ(parse_debug("", "intra_op_parallelism_threads=3").threads, 3);
+  EXPECT_EQ(parse_debug("", "--intra_op_parallelism_threads=4").threads, 4);
+  d = parse_debug("target=abacus", "");
+  EXPECT_EQ(d.target, "");
+  EXPECT_EQ(d.unknown, std::vector<std::string>{"target=abacus"});
+}
+
 TEST(Debug, OwnKnobsWinAndBadValuesAreReported) {
   Debug d = parse_debug("dump=/mine,fuel=lots,verify,nonsense,,check=maybe", "--xla_dump_to=/xla");
   EXPECT_EQ(d.dump_dir, "/mine");
@@ -56,6 +70,14 @@ TEST(Debug, RegexThatIsNoneMatchesAsText) {
 }
 
 TEST(Debug, EveryKnobIsDocumented) {
+  std::ifstream in(BRAZE_ROOT "/docs/debugging.md");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  for (const DebugKnob& k : debug_knobs()) {
+    // Companions of a flag are written short: --xla_dump_hlo_as_text, `_as_proto`.
+    std::string name(k.name);
+    if (name.substr(0, 14) == "--xla_dump_hlo" && page.find(name) == std::string::npos) name = name.substr(14);
+    EXPECT_NE(page.find(name), std::string::npos) << k.name;
+  }
   for (const DebugKnob& k : debug_knobs()) EXPECT_FALSE(k.doc.empty()) << k.name;
 }
 
