@@ -40,6 +40,12 @@ std::string source_of(const Module& m) {
   return "";
 }
 
+void forget_source(const Module& m) {
+  Sources& s = sources();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  std::erase_if(s.kept, [&](auto& k) { return k.first == &m; });
+}
+
 std::string_view extension_of(std::string_view source) {
   if (mlir::is_bytecode(source)) return "mlirbc";
   if (source.find("HloModule") == 0) return "hlo";
@@ -61,9 +67,9 @@ std::atomic<int64_t> next_module{0};
 
 void remember_source(const Module& m, std::string_view bytes) {
   if (!debug().dumps_module(m.name())) return;
+  forget_source(m);  // of another module that lay there once
   Sources& s = sources();
   std::lock_guard<std::mutex> lock(s.mutex);
-  std::erase_if(s.kept, [&](auto& k) { return k.first == &m; });  // another module lay there once
   s.kept.emplace_back(&m, bytes);
   if (s.kept.size() > kSources) s.kept.pop_front();
 }
@@ -88,6 +94,7 @@ std::shared_ptr<DebugSession> DebugSession::start(const Module& m, const Debug& 
   }
   if (s->prefix_.empty()) return s;
   std::string source = source_of(m);
+  forget_source(m);  // another module may come to lie at this address
   if (!source.empty()) s->write(str_cat("input.", extension_of(source)), source);
   s->write_module("before_optimizations", m);
   if (d.dump_snapshots) s->original_ = m.clone();

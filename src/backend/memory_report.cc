@@ -73,6 +73,21 @@ Peak arena_peak(const Plan& p) {
   return peak;
 }
 
+namespace {
+
+// Ranges of the arena that a step uses for itself alone.
+void workspaces(const Plan& p, const PlanSteps& steps, int64_t* number, std::string* out) {
+  for (const PlanStep& s : steps) {
+    const int64_t at = (*number)++;
+    if (s.workspace >= 0)
+      *out += absl::StrFormat("step %d, %s: workspace at offset %d\n", at,
+                              s.instr ? s.instr->name : std::string(), s.workspace);
+    for (const PlanSteps& inner : s.nested) workspaces(p, inner, number, out);
+  }
+}
+
+}  // namespace
+
 std::string memory_report(const Plan& p) {
   std::vector<BufferLife> lives = buffer_lives(p);
   constexpr std::string_view kKinds[] = {"arena", "argument", "constant", "result"};
@@ -95,6 +110,8 @@ std::string memory_report(const Plan& p) {
                            arena ? b.offset : b.index, bytes_of(b), steps,
                            l.writer ? l.writer->name : "-", to_string(b.shape, false));
   }
+  int64_t number = 0;
+  workspaces(p, p.steps, &number, &out);
   return out;
 }
 

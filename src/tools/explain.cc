@@ -14,6 +14,7 @@
 #include "backend/roofline.h"
 #include "codegen/target.h"
 #include "loop/kernel.h"
+#include "runtime/library.h"
 #include "runtime/pool.h"
 #include "text/print.h"
 #include "tools/program.h"
@@ -118,8 +119,8 @@ class Explainer {
   void step(const PlanStep& s, int depth) {
     const std::string pad(static_cast<size_t>(depth) * 2, ' ');
     const int64_t number = next_++;
-    std::string head = absl::StrFormat("%s[%d] %s %s", pad, number, step_kind(s),
-                                       s.instr ? s.instr->name : std::string());
+    std::string head = absl::StrFormat("%s[%d] %s", pad, number, step_kind(s));
+    if (s.instr) head += " " + s.instr->name;
     if (s.kind == PlanStep::Kind::kKernel) return kernel(s, head, pad);
     if (s.kind == PlanStep::Kind::kCopy) {
       const double bytes = 2.0 * static_cast<double>(p_.buffers[s.outputs[0]].shape.bytes());
@@ -127,9 +128,12 @@ class Explainer {
       return print(absl::StrFormat("%s: %%%d to %%%d, %sB moved, estimated %.2f us%s\n", head,
                                    s.inputs[0], s.outputs[0], amount(bytes), us, measured(s, us)));
     }
-    if (s.kind == PlanStep::Kind::kLibrary)
-      return print(absl::StrFormat("%s: %s has no kernel%s\n", head, std::string(name(s.instr->op)),
+    if (s.kind == PlanStep::Kind::kLibrary) {
+      const bool native = prepare_library(*s.instr) != nullptr;
+      return print(absl::StrFormat("%s: %s by %s%s\n", head, std::string(name(s.instr->op)),
+                                   native ? "a native call" : "the evaluator, which is slow",
                                    measured(s, 0)));
+    }
     print(absl::StrFormat("%s%s%s\n", head,
                           s.driver >= 0 ? ", a native loop (steps timed without it)" : "",
                           measured(s, 0)));
@@ -151,8 +155,10 @@ class Explainer {
     if (k.contraction)
       parallel = k.contraction->is_conv ? "convolution on tiles" : "matrix product on tiles";
     print(absl::StrFormat("%s      %s\n", pad, parallel));
+    PrintOptions brief;
+    brief.layouts = brief.metadata = brief.frontend_attributes = false;
     for (auto& i : s.instr->calls[0]->instrs())
-      if (i->op != Op::kParameter) print(absl::StrFormat("%s      %s\n", pad, print_instr(*i)));
+      if (i->op != Op::kParameter) print(absl::StrFormat("%s      %s\n", pad, print_instr(*i, brief)));
   }
 
   const Plan& p_;
