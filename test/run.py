@@ -106,7 +106,7 @@ def main():
         jobs.append(("PJRT host in C", lambda: pjrt_host(build)))
         jobs.append(("jax", lambda: jax_tests(build)))
         if SHARED.is_dir():
-            for backend in ("reference", "cpu"):
+            for backend in ("reference", "cpu", "kernel"):
                 jobs.append((f"conformance {backend}",
                              lambda b=backend: closing_line(
                                  [tool, "conformance", "--backend", b], b)))

@@ -163,7 +163,11 @@ class Machine : public scalar::EvalEnv {
   };
   void add_term(const Contraction& c, int64_t lhs, int64_t rhs, Sum* sum) {
     Cell a = load(c.lhs_buffer, c.lhs, lhs), b = load(c.rhs_buffer, c.rhs, rhs);
-    if (is_float(c.acc)) sum->f += static_cast<long double>(a.f) * b.f;
+    // As fused multiply-adds in the accumulator's type, in order.
+    const auto product = static_cast<long double>(a.f) * b.f;
+    if (c.acc == Dtype::kF32) sum->f = static_cast<float>(sum->f + product);
+    else if (c.acc == Dtype::kF64) sum->f = static_cast<double>(sum->f + product);
+    else if (is_float(c.acc)) sum->f += product;
     else sum->i += static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i);
   }
   void finish(const Contraction& c, const Sum& sum, const std::vector<int64_t>& index, int64_t at) {
