@@ -7,29 +7,27 @@ BRAZE_SUITE_SKIP    file with ids of tests not to run (they ran before a crash)
 BRAZE_SUITE_JAX     the checkout of JAX
 """
 import hashlib
+import importlib.abc
 import importlib.util
 import json
 import os
 import sys
 
 
-def _provide_hypothesis_util():
+class _HypothesisUtil(importlib.abc.MetaPathFinder):
     """jax._src.hypothesis_test_util is in the checkout but not in the wheel."""
-    name = "jax._src.hypothesis_test_util"
-    path = os.path.join(os.environ["BRAZE_SUITE_JAX"], "jax/_src/hypothesis_test_util.py")
-    if name in sys.modules or not os.path.exists(path):
-        return
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except ImportError:
-        del sys.modules[name]
+
+    NAME = "jax._src.hypothesis_test_util"
+
+    def find_spec(self, name, path, target=None):
+        file = os.path.join(os.environ["BRAZE_SUITE_JAX"], "jax/_src/hypothesis_test_util.py")
+        if name == self.NAME and os.path.exists(file):
+            return importlib.util.spec_from_file_location(name, file)
+        return None
 
 
-def pytest_pycollect_makemodule(module_path, parent):
-    _provide_hypothesis_util()  # not before: JAX's test utilities keep the sys.stdout they find
+# Found when it is imported, not before: JAX's test utilities keep the sys.stdout that they find.
+sys.meta_path.append(_HypothesisUtil())
 
 
 def _write(record):
