@@ -6,7 +6,7 @@ target_link_libraries(braze_pjrt PRIVATE braze_objects)
 target_compile_options(braze_pjrt PRIVATE -fno-exceptions -fno-rtti)
 # These catch what protozero and the standard library throw.
 set_source_files_properties(src/pjrt/plugin.cc src/pjrt/compile_options.cc
-                            src/pjrt/op_sharding.cc PROPERTIES
+                            src/pjrt/op_sharding.cc src/pjrt/profiler.cc PROPERTIES
                             COMPILE_OPTIONS -fexceptions)
 target_link_options(braze_pjrt PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--gc-sections
                     -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/pjrt/exports.map)

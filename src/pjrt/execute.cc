@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/trace.h"
 #include "pjrt/buffer.h"
 #include "pjrt/error.h"
 #include "pjrt/executable.h"
@@ -169,6 +170,7 @@ Status run(Call& c) {
                       s.device->description.id});
   }
   CallScope scope(&c.user_data, c.shards[0].device->description.id, &p.states());
+  const trace::Span span(p.facts().name, "program");
   const auto start = std::chrono::steady_clock::now();
   TRY(p.run(shards));
   const int64_t ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();

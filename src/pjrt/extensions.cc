@@ -5,6 +5,7 @@
 #include "pjrt/executable.h"
 #include "pjrt/ffi.h"
 #include "pjrt/layouts.h"
+#include "pjrt/profiler.h"
 
 namespace braze::pjrt {
 namespace {
@@ -44,7 +45,7 @@ PJRT_Extension_Base* extensions() {
   static ShardingsExtension shardings = {
       {sizeof(ShardingsExtension), PJRT_Extension_Type_Shardings, nullptr},
       argument_shardings, result_shardings};
-  return layouts_extension(ffi::extension(&shardings.base));
+  return profiler_extension(layouts_extension(ffi::extension(&shardings.base)));
 }
 
 }  // namespace braze::pjrt

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_split.h"
 #include "backend/read_module.h"
+#include "base/trace.h"
 #include "frontend/hlo_proto.h"
 #include "pjrt/partitioned.h"
 #include "plan/share.h"
@@ -180,6 +181,7 @@ class Dump {
 }  // namespace
 
 Result<std::unique_ptr<Program>> compile_program(std::string_view code, const ProgramOptions& o) {
+  const trace::Span span("compile", "compile");
   ASSIGN(std::unique_ptr<Module> m, read_module(code));
   TRY(check_custom_calls(*m));
   ASSIGN(ProgramFacts f, facts_of(*m));

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/trace.h"
 #include "eval/evaluator.h"
 #include "loop/interpret.h"
 #include "ops/custom_call.h"
@@ -123,11 +124,15 @@ Status Executor::run_call(Call& c) {
 }
 
 Status Executor::steps(const PlanSteps& list, Call& c) {
-  for (const PlanStep& s : list) TRY(c.observer ? observed(s, c) : step(s, c));
+  for (const PlanStep& s : list) TRY(c.observer || trace::on() ? observed(s, c) : step(s, c));
   return absl::OkStatus();
 }
 
 Status Executor::observed(const PlanStep& s, Call& c) {
+  constexpr std::string_view kKinds[] = {"kernel", "library", "copy", "loop", "conditional"};
+  const std::string_view kind = kKinds[static_cast<int>(s.kind)];
+  const trace::Span span(s.instr ? std::string_view(s.instr->name) : kind, kind);
+  if (!c.observer) return step(s, c);
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - c.start).count(); };
   const double begin = seconds();
   TRY(step(s, c));

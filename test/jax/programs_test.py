@@ -105,3 +105,18 @@ class Registration(OnBraze):
     def test_broken_library_leaves_jax_alone(self):
         self.assertEqual(self.ask("print(float(jax.numpy.float32(2) + 1))", BRAZE_LIBRARY="/nonexistent.so"),
                          "3.0")
+
+
+class Profiling(OnBraze):
+    def test_trace_names_programs_and_kernels(self):
+        f = jax.jit(lambda x: jnp.sort(jnp.tanh(x) @ x, 0))
+        x = jnp.ones((64, 64))
+        f(x).block_until_ready()
+        with tempfile.TemporaryDirectory() as folder:
+            with jax.profiler.trace(folder):
+                f(x).block_until_ready()
+            data = b"".join(open(os.path.join(d, n), "rb").read()
+                            for d, _, names in os.walk(folder) for n in names if n.endswith(".pb"))
+        self.assertIn(b"(Braze)", data)
+        self.assertIn(b"jit__lambda", data)
+        self.assertIn(b"kernel (thread", data)
