@@ -40,6 +40,26 @@ bool is_sum(const Instr& i) {
   }
 }
 
+// Terms of each sum, roughly.
+double terms(const Instr& i) {
+  const double out = std::max<double>(1, static_cast<double>(i.shape.is_array() ? i.shape.elements() : 1));
+  double in = 1;
+  for (const Instr* o : i.operands)
+    if (o->shape.is_array() && o->shape.is_static()) in = std::max(in, static_cast<double>(o->shape.elements()));
+  if (i.op == Op::kDot && i.operand(0)->shape.is_static()) {
+    in = 1;
+    for (int64_t d : i.as<DotAttrs>().lhs_contracting) in *= static_cast<double>(i.operand(0)->shape.dims[d]);
+    return in;
+  }
+  if (i.op == Op::kReduce) return in / out;
+  if (i.op == Op::kReduceWindow) {
+    in = 1;
+    for (const WindowDim& w : i.as<WindowAttrs>().window) in *= static_cast<double>(w.size);
+    return in;
+  }
+  return std::sqrt(in);
+}
+
 // Elementwise ops that engines compute within some units in the last place of each other.
 bool is_inexact(const Instr& i) {
   const OpDef& row = def(i);
@@ -71,6 +91,8 @@ class Noise {
     for (const auto& i : c->instrs()) before.push_back(i.get());
     Builder b(c);
     for (Instr* i : before) {
+      // Each step of a sum rounds what has been summed so far.
+      amplitude_ = is_sum(*i) ? std::max(1.0, std::sqrt(terms(*i)) / 8) : 1;
       if (is_sum(*i))
         for (size_t k = 0; k < i->operands.size(); ++k)
           if (can_be_noisy(i->operand(k)->shape)) c->set_operand(i, k, noisy(b, i->operand(k)));
@@ -93,7 +115,7 @@ class Noise {
   Instr* factors(Builder& b, const Shape& s, double base) {
     Dims dims = s.dims;
     if (braze::product(dims) > kFullNoise) dims.assign(1, dims.back() <= kFullNoise ? dims.back() : 1);
-    const double unit = std::ldexp(1.0, -format_of(s.dtype).mantissa_bits - 1);
+    const double unit = amplitude_ * std::ldexp(1.0, -format_of(s.dtype).mantissa_bits - 1);
     Literal l(Shape::array(s.dtype, dims));
     for (int64_t k = 0, n = l.elements(); k < n; ++k)
       l.set_float(k, base + unit * static_cast<double>(static_cast<int64_t>(rng_() % 7) - 3));
@@ -118,6 +140,7 @@ class Noise {
 
   Module& module_;
   std::mt19937_64 rng_;
+  double amplitude_ = 1;
   absl::flat_hash_set<const Instr*> made_;
 };
 

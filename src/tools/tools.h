@@ -57,6 +57,7 @@ int conformance(const ConformanceOptions& o);
 
 struct CorpusOptions {
   std::string dir = "../shared/corpus", backend = "cpu";
+  int first = 0;
   int every = 1;           // run one program in so many
   double budget_s = 0;     // stop starting programs after so many seconds; 0: no limit
 };
