@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "codegen/fatal.h"
 #include "llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
 #include "llvm/ExecutionEngine/Orc/ExecutorProcessControl.h"
@@ -96,14 +97,17 @@ Result<std::string> emit(llvm::Module& m, const Target& target, const CompileOpt
       },
       &problem);
   ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, make_machine(target, o.level));
-  if (o.simplify) simplify(m, *machine);
   llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  if (o.cleanup) passes.add(llvm::createEarlyCSEPass());
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, type))
-    return internal("LLVM cannot emit machine code for ", target.triple);
-  passes.run(m);
+  bool able = true;
+  TRY(survive([&] {
+    if (o.simplify) simplify(m, *machine);
+    llvm::raw_svector_ostream stream(bytes);
+    llvm::legacy::PassManager passes;
+    if (o.cleanup) passes.add(llvm::createEarlyCSEPass());
+    able = !machine->addPassesToEmitFile(passes, stream, nullptr, type);
+    if (able) passes.run(m);
+  }));
+  if (!able) return internal("LLVM cannot emit machine code for ", target.triple);
   m.getContext().setDiagnosticHandlerCallBack(nullptr, nullptr);
   if (!problem.empty()) return internal("code generation: ", problem);
   return std::string(bytes.data(), bytes.size());
@@ -215,6 +219,12 @@ const RuntimeSymbol kRuntime[] = {
     {"rintf", address_of(&::rintf)},
     {"nearbyint", address_of<double(double)>(&::nearbyint)},
     {"nearbyintf", address_of(&::nearbyintf)},
+    {"round", address_of<double(double)>(&::round)},
+    {"roundf", address_of(&::roundf)},
+    {"fmin", address_of<double(double, double)>(&::fmin)},
+    {"fminf", address_of(&::fminf)},
+    {"fmax", address_of<double(double, double)>(&::fmax)},
+    {"fmaxf", address_of(&::fmaxf)},
     {"__extendhfsf2", address_of(&__extendhfsf2)},
     {"__truncsfhf2", address_of(&__truncsfhf2)},
     {"__truncdfhf2", address_of(&__truncdfhf2)},

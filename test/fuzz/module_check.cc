@@ -56,8 +56,11 @@ Finding check_stablehlo(const Case& c, const Literal& want, const std::vector<Li
   if (!text.ok()) return {};
   auto m = read_module(*text);
   if (!m.ok()) return finding(Verdict::kText, "StableHLO text", m.status());
-  if ((*m)->entry()->params().size() != c.args.size()) return {Verdict::kText, "StableHLO text: parameters"};
-  auto got = evaluate(**m, c.args);
+  std::vector<Literal> args;  // tuples vanish
+  for (const Literal& a : c.args)
+    for (Literal& leaf : leaves(a)) args.push_back(std::move(leaf));
+  if ((*m)->entry()->params().size() != args.size()) return {Verdict::kText, "StableHLO text: parameters"};
+  auto got = evaluate(**m, args);
   if (!got.ok()) return finding(Verdict::kText, "StableHLO text", got.status());
   std::vector<Literal> a = leaves(*got), b = leaves(want);
   if (a.size() != b.size()) return {Verdict::kText, "StableHLO text: results"};
@@ -124,6 +127,20 @@ Finding check(const Case& c, uint64_t seed) {
     if (!agree_within_noise(*got, *want, noisy, &why))
       return {Verdict::kDisagree, str_cat(target, ": ", why)};
     f = {Verdict::kNoisy, to_string(difference(*got, *want))};
+  }
+  if (die / 16 % 4 == 1) {
+    // The passes alone: the optimised module on the reference.
+    auto m = c.module->clone();
+    CompileOptions o;
+    o.target = std::string(target);
+    if (Status s = optimize(*m, o); !s.ok()) return finding(Verdict::kRefused, "passes", s);
+    auto v = evaluate(*m, c.args, limits);
+    if (!v.ok()) return finding(Verdict::kRefused, "evaluating after the passes", v.status());
+    if (!same(*v, *want)) {
+      if (noisy.empty()) noisy = noisy_values(c, limits);
+      std::string why;
+      if (!agree_within_noise(*v, *want, noisy, &why)) return {Verdict::kDisagree, str_cat("passes: ", why)};
+    }
   }
   if (die / 16 % 8 == 0) {
     auto one = compiled(c, target, 1);

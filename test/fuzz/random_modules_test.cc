@@ -10,7 +10,7 @@ namespace {
 
 TEST(RandomModules, EnginesAgree) {
   int checked = 0;
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
+  for (uint64_t seed = 1; seed <= 250; ++seed) {
     const Case c = random_case(seed);
     if (!c.module) continue;
     const Finding f = check(c, seed);
@@ -18,7 +18,7 @@ TEST(RandomModules, EnginesAgree) {
                                     << f.text;
     ++checked;
   }
-  EXPECT_GE(checked, 300);
+  EXPECT_GE(checked, 240);
 }
 
 }  // namespace

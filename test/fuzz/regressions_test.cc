@@ -49,6 +49,28 @@ ENTRY main { x = f16[4,3] parameter(0)
 ENTRY main { x = f16[3,3,3,3,1] parameter(0)
   y = f16[5,9,3,3,6] parameter(1)
   ROOT r = f16[3,4,5,7,3] convolution(y, x), window={size=3x1x3 pad=2_2x-1_-1x2_2}, dim_labels=2b0f1_o2i01->b102f, batch_group_count=3 })"},
+    {"code for a plain x86-64 may call fmin of the C library",
+     R"(HloModule m
+condition { p = (s32[], f16[5,17], u32[], u32[]) parameter(0)
+  n = s32[] constant(3)
+  i = s32[] get-tuple-element(p), index=0
+  ROOT r = pred[] compare(i, n), direction=LT }
+body { p = (s32[], f16[5,17], u32[], u32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  zero = u32[] constant(0)
+  low = f16[3,1] constant({ {0}, {0}, {0} })
+  h = f16[] convert(i)
+  c = f16[3,1] clamp(low, low, h)
+  u = u32[3,1] convert(c)
+  flat = u32[3] reshape(u)
+  first = u32[1] slice(flat), slice={[0:1]}
+  last = u32[] reshape(first)
+  same = f16[5,17] get-tuple-element(p), index=1
+  ROOT t = (s32[], f16[5,17], u32[], u32[]) tuple(next, same, zero, last) }
+ENTRY main { p = (s32[], f16[5,17], u32[], u32[]) parameter(0)
+  ROOT w = (s32[], f16[5,17], u32[], u32[]) while(p), condition=condition, body=body })"},
 };
 
 TEST(RandomModules, OldFindings) {
