@@ -2,6 +2,7 @@
 #include "eval/evaluator.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -58,6 +59,47 @@ bool quantized(const Instr& i) {
     if (t.quant) return true;
   return std::any_of(i.operands.begin(), i.operands.end(),
                      [](const Instr* o) { return o->shape.quant != nullptr; });
+}
+
+// The first elements of `l` in each dimension, as many as `dims` says.
+Literal first_elements(const Literal& l, const Dims& dims) {
+  Shape s = l.shape();
+  s.dims = dims;
+  s.layout.clear();
+  s.dynamic.clear();
+  Literal out(s);
+  const int64_t item = byte_size(s.dtype), row = dims.back() * item;
+  if (out.elements() == 0) return out;
+  Dims index(dims.size(), 0);
+  char* to = static_cast<char*>(out.mutable_bytes());
+  do {
+    std::memcpy(to, l.bytes() + linear_index(index, l.shape().dims) * item, row);
+    to += row;
+    size_t d = dims.size() - 1;
+    while (d-- > 0)
+      if (++index[d] < dims[d]) break;
+      else index[d] = 0;
+    if (d == static_cast<size_t>(-1)) return out;
+  } while (true);
+}
+
+// Operands of an op that works element by element, some of a size that was decided while running:
+// those that are static at the bound count as far as the smallest reaches.
+void crop_to_smallest(std::vector<Literal>* operands) {
+  Dims least;
+  bool differ = false;
+  for (const Literal& l : *operands) {
+    const Dims& d = l.shape().dims;
+    if (d.empty()) continue;
+    if (least.empty()) least = d;
+    if (d.size() != least.size()) return;
+    for (size_t k = 0; k < d.size(); ++k) {
+      differ |= d[k] != least[k];
+      least[k] = std::min(least[k], d[k]);
+    }
+  }
+  for (Literal& l : *operands)
+    if (differ && !l.shape().dims.empty() && l.shape().dims != least) l = first_elements(l, least);
 }
 
 // Storage is new, not shared with an operand: what counts against the memory limit.
@@ -204,6 +246,7 @@ class Evaluator {
         const int32_t slot = layout.slots[s.frees + j];
         if (slot != static_cast<int32_t>(k)) values[slot] = Literal();
       }
+      if (s.instr->shape.has_bounded_dim() && s.row->has(kElementwise)) crop_to_smallest(&operands);
       ASSIGN(values[k], step(s, operands));
       for (int32_t j = 0; j < s.free_count; ++j) {
         const int32_t slot = layout.slots[s.frees + j];

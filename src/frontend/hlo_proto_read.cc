@@ -37,6 +37,9 @@ absl::Span<const std::string_view> dot_algorithms() {
 
 namespace {
 
+// Newer XLA's ids of instructions have the computation's in the upper half, where operands may lack it.
+int64_t local_id(int64_t id) { return id & 0xffffffff; }
+
 struct FileLocation {
   int64_t file = 0, line = 0, column = 0;
 };
@@ -271,12 +274,12 @@ Status ModuleReader::order(const CompDraft& comp, std::vector<InstrDraft>* draft
   auto it = sequences_.find(comp.id);
   if (it == sequences_.end() || it->second.size() != drafts->size()) return {};
   absl::flat_hash_map<int64_t, size_t> place;
-  for (size_t i = 0; i < it->second.size(); ++i) place[it->second[i]] = i;
+  for (size_t i = 0; i < it->second.size(); ++i) place[local_id(it->second[i])] = i;
   if (place.size() != drafts->size()) return {};
   for (const InstrDraft& d : *drafts)
-    if (!place.contains(d.id)) return {};
+    if (!place.contains(local_id(d.id))) return {};
   std::sort(drafts->begin(), drafts->end(), [&](const InstrDraft& a, const InstrDraft& b) {
-    return place.at(a.id) < place.at(b.id);
+    return place.at(local_id(a.id)) < place.at(local_id(b.id));
   });
   return {};
 }
@@ -299,7 +302,7 @@ Status ModuleReader::computation(const CompDraft& comp) {
   for (size_t i = 0; i < c->params().size(); ++i)
     if (!c->params()[i])
       return invalid("malformed HLO proto: computation '", c->name(), "' lacks parameter ", i);
-  auto root = values_.find(comp.root);
+  auto root = values_.find(local_id(comp.root));
   if (root == values_.end())
     return invalid("malformed HLO proto: computation '", c->name(), "' lacks its root");
   c->set_root(root->second);
@@ -379,7 +382,7 @@ Status ModuleReader::instruction(Computation* c, InstrDraft& d) {
   ASSIGN(SpelledOp spelled, spelled_op(d.opcode));
   std::vector<Instr*> operands;
   for (int64_t id : d.operands) {
-    auto it = values_.find(id);
+    auto it = values_.find(local_id(id));
     if (it == values_.end())
       return invalid("malformed HLO proto: an operand of '", d.name, "' is not defined before it");
     operands.push_back(it->second);
@@ -387,7 +390,7 @@ Status ModuleReader::instruction(Computation* c, InstrDraft& d) {
   if (spelled.part == AsyncPart::kDone) {
     if (operands.size() != 1)
       return invalid("malformed HLO proto: ", d.opcode, " takes one operand");
-    values_[d.id] = operands[0];
+    values_[local_id(d.id)] = operands[0];
     return {};
   }
   ASSIGN(Shape shape, read_shape(d.shape));
@@ -402,7 +405,7 @@ Status ModuleReader::instruction(Computation* c, InstrDraft& d) {
       return invalid("malformed HLO proto: parameter ", p->number, " is defined twice");
   }
   Instr* i = c->add(spelled.op, shape, operands, std::move(attrs), {}, legal_name(d.name));
-  if (!values_.emplace(d.id, i).second)
+  if (!values_.emplace(local_id(d.id), i).second)
     return invalid("malformed HLO proto: instruction ids repeat");
   // XLA lists the body of a while first.
   if (i->op == Op::kWhile && d.callees.size() == 2) std::swap(d.callees[0], d.callees[1]);
@@ -423,7 +426,7 @@ Status ModuleReader::extras(Instr* i, InstrDraft& d) {
   if (!d.backend_config.empty() && i->op != Op::kCustomCall)
     i->extra().backend_config = d.backend_config;
   for (int64_t id : d.controls) {
-    auto it = values_.find(id);
+    auto it = values_.find(local_id(id));
     if (it == values_.end())
       return invalid("malformed HLO proto: a control predecessor is not defined");
     i->extra().control_predecessors.push_back(it->second);

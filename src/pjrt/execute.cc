@@ -29,6 +29,7 @@ struct ShardCall {
   absl::InlinedVector<const void*, 8> argument_pointers;
   absl::InlinedVector<StorageRef, 4> results;
   absl::InlinedVector<void*, 4> result_pointers;
+  std::vector<Dims> result_dims;  // empty unless the program decides them
   std::vector<std::pair<size_t, Dims>> argument_layouts;  // those that are not row-major
 };
 
@@ -105,6 +106,8 @@ void reuse_donated(const ProgramFacts& f, const PJRT_ExecuteOptions* o, ShardCal
 Status allocate_results(const ProgramFacts& f, const PJRT_ExecuteOptions* o, ShardCall* s) {
   s->results.resize(f.results.size());
   s->result_pointers.resize(f.results.size());
+  if (f.sized_by_run)
+    for (const Shape& r : f.results) s->result_dims.push_back(r.dims);
   reuse_donated(f, o, s);
   for (size_t k = 0; k < f.results.size(); ++k) {
     if (s->results[k]) {
@@ -166,7 +169,7 @@ Status run(Call& c) {
     ShardCall& s = c.shards[i];
     TRY(reorder_arguments(p.facts(), s, &copies));
     TRY(redirect_results(p.facts(), s, &reordered[i]));
-    shards.push_back({s.argument_pointers, absl::MakeSpan(s.result_pointers),
+    shards.push_back({s.argument_pointers, absl::MakeSpan(s.result_pointers), s.result_dims.data(),
                       s.device->description.id});
   }
   CallScope scope(&c.user_data, c.shards[0].device->description.id, &p.states());
@@ -191,6 +194,7 @@ bool is_short(const Compiled& c) {
 
 bool runs_inline(const PJRT_LoadedExecutable& x, const Call& c) {
   if (!x.client->asynchronous || Queue::on_queue_thread()) return true;
+  if (c.compiled->program->facts().sized_by_run) return true;  // buffers are made when sizes are known
   if (!is_short(*c.compiled)) return false;
   for (const ShardCall& s : c.shards) {
     if (!s.device->queue.idle()) return false;
@@ -208,7 +212,8 @@ void hand_out(const ProgramFacts& f, const ShardCall& s, const CompletionRef& re
     if (const std::string& kind = f.result_memory_kinds[k]; kind != "device")
       for (PJRT_Memory* m : s.device->memory_list)
         if (m->kind == kind) memory = m;
-    out[k] = new_buffer(memory, shape.dtype, shape.dims, s.results[k], ready);
+    const Dims& dims = s.result_dims.empty() ? shape.dims : s.result_dims[k];
+    out[k] = new_buffer(memory, shape.dtype, dims, s.results[k], ready);
     if (!shape.layout.empty() && !is_row_major_order(shape.layout)) out[k]->layout = shape.layout;
   }
 }

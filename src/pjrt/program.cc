@@ -11,6 +11,7 @@
 #include "base/trace.h"
 #include "frontend/hlo_proto.h"
 #include "pjrt/partitioned.h"
+#include "pjrt/strided.h"
 #include "plan/share.h"
 #include "text/print.h"
 #include "xxhash.h"
@@ -69,9 +70,15 @@ Result<ProgramFacts> facts_of(const Module& m) {
     for (size_t k = 0; k < std::min(kinds.size(), f.results.size()); ++k)
       f.result_memory_kinds[k] = kinds[k];
   }
-  for (const Shape& s : f.results)
+  for (const Shape& s : f.results) {
+    if (!s.is_static()) return unimplemented("a result of dynamic shape: ", to_string(s, false));
+    if (s.has_bounded_dim() && !s.layout.empty() && !is_row_major_order(s.layout))
+      return unimplemented("a result of dynamic shape in another order than row-major");
+    f.sized_by_run |= s.has_bounded_dim();
+  }
+  for (const Shape& s : f.arguments)
     if (!s.is_static() || s.has_bounded_dim())
-      return unimplemented("a result of dynamic shape: ", to_string(s, false));
+      return unimplemented("an argument of dynamic shape: ", to_string(s, false));
   for (const InputOutputAlias& a : m.aliases) {
     if (a.output_index.size() > 1 || !a.parameter_index.empty())
       return unimplemented("aliases of nested tuples");
@@ -116,7 +123,7 @@ class SingleProgram : public Program {
 
  private:
   Status run_one(const Shard& s) {
-    if (executable_->plan()) return executable_->run_raw(s.arguments, s.results);
+    if (executable_->plan() && !facts_.sized_by_run) return executable_->run_raw(s.arguments, s.results);
     // The evaluator wants values of its own.
     std::vector<Literal> args;
     size_t at = 0;
@@ -141,8 +148,15 @@ class SingleProgram : public Program {
       return absl::OkStatus();
     }
     const Shape& stated = facts_.results[*at];
-    void* data = s.results[(*at)++];
-    if (l.size_bytes() != stated.bytes())
+    void* data = s.results[*at];
+    if (stated.has_bounded_dim()) {
+      if (!s.result_dims || l.size_bytes() > stated.bytes() || l.shape().rank() != stated.rank())
+        return internal("result ", *at, " is ", to_string(l.shape(), false), ", which no ",
+                        to_string(stated, false), " holds");
+      s.result_dims[*at] = l.shape().dims;
+    }
+    ++*at;
+    if (!stated.has_bounded_dim() && l.size_bytes() != stated.bytes())
       return internal("result ", *at - 1, " is ", to_string(l.shape(), false), ", not ",
                       to_string(stated, false));
     if (l.size_bytes() > 0) std::memcpy(data, l.bytes(), l.size_bytes());
@@ -187,6 +201,8 @@ Result<std::unique_ptr<Program>> compile_program(std::string_view code, const Pr
   ASSIGN(ProgramFacts f, facts_of(*m));
   f.has_loops = has_loops(*m);
   f.fingerprint = hash_text(str_cat(print_hlo(*m, PrintOptions::for_hash()), "\n", o.backend));
+  if (o.replicas * o.partitions != 1 && f.sized_by_run)
+    return unimplemented("results of dynamic shape in programs over several devices");
   if (o.replicas * o.partitions != 1) return compile_partitioned(std::move(m), std::move(f), o);
   CompileOptions compile_options;
   compile_options.backend = o.backend;

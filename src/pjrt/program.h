@@ -21,6 +21,7 @@ namespace braze::pjrt {
 struct Shard {
   absl::Span<const void* const> arguments;
   absl::Span<void* const> results;
+  Dims* result_dims = nullptr;  // per result; a run sets those of results whose size it decides
   int device = 0;  // id, for callees that ask
 };
 
@@ -40,6 +41,7 @@ struct ProgramFacts {
   std::vector<std::string> argument_shardings, result_shardings;  // OpSharding protos; may be empty
   std::string fingerprint;
   bool has_loops = false;   // so that `work` bounds nothing
+  bool sized_by_run = false;  // results have bounded dimensions; a result's bytes are those it fills
   double flops = 0, bytes = 0, transcendentals = 0;
   int64_t temporary_bytes = 0, code_bytes = 0;
 };

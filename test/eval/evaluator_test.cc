@@ -134,6 +134,24 @@ TEST(Evaluator, BoundedDimensionsHoldSmallerValues) {
   EXPECT_FALSE(evaluate(p.module, {Literal(Shape::array(Dtype::kF32, {2, 6}))}).ok());
 }
 
+// A static operand at the bound counts as far as the bounded one reaches.
+TEST(Evaluator, BoundedMeetsStatic) {
+  Program p;
+  Shape s = Shape::array(Dtype::kF32, {3, 4});
+  Shape bounded = s;
+  bounded.dynamic = {true, false};
+  Instr* x = p.b.parameter(0, bounded);
+  Instr* y = p.b.parameter(1, s);
+  p.module.entry()->set_root(p.b.add(x, y));
+  ASSERT_TRUE(p.b.status().ok()) << p.b.status();
+  auto v = evaluate(p.module, {Literal::of(Dtype::kF32, {2, 4}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0}),
+                               Literal::of(Dtype::kF32, {3, 4}, {10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0,
+                                                                 80.0, 90.0, 0.0, 0.0, 0.0})});
+  ASSERT_TRUE(v.ok()) << v.status();
+  EXPECT_EQ(v->shape().dims, Dims({2, 4}));
+  EXPECT_EQ(float_values(*v), std::vector<double>({11, 22, 33, 44, 55, 66, 77, 88}));
+}
+
 TEST(Evaluator, OneInstruction) {
   Program p;
   Instr* x = p.b.parameter(0, Shape::scalar(Dtype::kS32));

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
 #include <sstream>
 
 #include "frontend/hlo_sharding.h"
@@ -201,6 +203,48 @@ TEST(HloProto, SnapshotHoldsArgumentsAndResult) {
   EXPECT_EQ(back->platform, "cpu");
   EXPECT_TRUE(read_any_hlo(*write_hlo_proto(*s.module)).ok());
   EXPECT_TRUE(read_any_hlo(*write_hlo_module_proto(*s.module)).ok());
+}
+
+// XLA gives instructions ids with the computation's in the upper half and may name operands without it.
+TEST(HloProto, OperandsByLocalId) {
+  std::unique_ptr<Module> m = parse(
+      "HloModule m\n\nENTRY e {\n  a = f32[2]{0} parameter(0)\n  b = f32[2]{0} negate(a)\n"
+      "  ROOT c = f32[2]{0} add(a, b)\n}\n");
+  const std::string plain = *write_hlo_module_proto(*m);
+  std::string wide;
+  protozero::pbf_writer module(wide);
+  protozero::pbf_reader in(plain.data(), plain.size());
+  while (in.next()) {
+    if (in.tag() != 3) {
+      if (in.wire_type() == protozero::pbf_wire_type::length_delimited)
+        module.add_bytes(in.tag(), in.get_bytes());
+      else module.add_int64(in.tag(), in.get_int64());
+      continue;
+    }
+    protozero::pbf_writer computation(module, 3);
+    protozero::pbf_reader c = in.get_message();
+    while (c.next()) {
+      if (c.tag() == 2) {
+        const protozero::data_view bytes = c.get_view();
+        std::string instr(bytes.data(), bytes.size());
+        protozero::pbf_reader f(bytes);
+        while (f.next(35)) {  // the last id holds
+          const int64_t id = f.get_int64();
+          protozero::pbf_writer(instr).add_int64(35, id | int64_t{7} << 32);
+        }
+        computation.add_message(2, instr);
+      } else if (c.wire_type() == protozero::pbf_wire_type::length_delimited) {
+        computation.add_bytes(c.tag(), c.get_bytes());
+      } else {
+        const auto tag = c.tag();
+        const int64_t v = c.get_int64();
+        computation.add_int64(tag, tag == 6 ? v | int64_t{7} << 32 : v);
+      }
+    }
+  }
+  Result<std::unique_ptr<Module>> back = read_hlo_module_proto(wide);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(print_hlo(**back), print_hlo(*m));
 }
 
 TEST(HloProto, BadBytesAreErrors) {
