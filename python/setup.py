@@ -18,4 +18,5 @@ class WithLibrary(Distribution):
         return True
 
 
-setup(distclass=WithLibrary, cmdclass={"bdist_wheel": PlatformWheel})
+# TensorFlow looks for libraries in a folder whose name is no Python name, so pyproject.toml can't list it.
+setup(packages=["braze", "jax_plugins.braze", "tensorflow-plugins"], distclass=WithLibrary, cmdclass={"bdist_wheel": PlatformWheel})

@@ -82,6 +82,15 @@ def jax_tests(build):
                          "test/jax/run.py"])
 
 
+def tensorflow_tests(build):
+    """Stock TensorFlow with the glue, in the environment that ./dev made; one skip if there is none."""
+    python, glue = os.environ.get("BRAZE_TF_PYTHON"), build / "site-packages"
+    if not python or not (glue / "tensorflow-plugins/libbraze_tf.so").exists():
+        return "no environment with TensorFlow", 0, 0, 1, 0.0
+    return closing_line(["env", f"PYTHONPATH={glue}:{ROOT / 'python'}",
+                         f"BRAZE_LIBRARY={build / 'libbraze_pjrt.so'}", python, "test/tf/run.py"])
+
+
 def pjrt_host(build):
     """A host in plain C runs a program through the plugin."""
     program = ROOT / "examples/embed/saxpy.mlir"
@@ -105,6 +114,7 @@ def main():
                 [sys.executable, f"test/{s}.py", str(build)])))
         jobs.append(("PJRT host in C", lambda: pjrt_host(build)))
         jobs.append(("jax", lambda: jax_tests(build)))
+        jobs.append(("tensorflow", lambda: tensorflow_tests(build)))
         if SHARED.is_dir():
             for backend in ("reference", "cpu", "kernel"):
                 jobs.append((f"conformance {backend}",
