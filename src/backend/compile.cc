@@ -100,7 +100,7 @@ class CpuExecutable : public Executable {
                        ", the program takes ", to_string(parameters_[i], false));
     std::vector<const void*> in;
     for (const Literal& a : args) flatten(a, &in);
-    Literal result(result_);
+    Literal result = Literal::for_overwrite(result_);
     std::vector<void*> out;
     flatten_mutable(result, &out);
     TRY(f(absl::Span<const void* const>(in), absl::Span<void* const>(out)));

@@ -111,13 +111,23 @@ bool holds_ints(Dtype t) { return is_int(t) || is_pred(t); }
 
 }  // namespace
 
-Literal::Literal(const Shape& shape) : shape_(shape) {
-  if (shape_.is_tuple()) {
-    for (const Shape& s : shape_.tuple) parts_.emplace_back(s);
-  } else if (shape_.is_array()) {
-    const int64_t bytes = shape_.is_static() ? shape_.bytes() : 0;
-    data_ = std::make_shared<std::vector<char>>(bytes > 0 ? bytes : 0);
+Literal::Literal(const Shape& shape) : Literal(for_overwrite(shape)) { fill_zero(); }
+
+Literal Literal::for_overwrite(const Shape& shape) {
+  Literal out;
+  out.shape_ = shape;
+  if (shape.is_tuple()) {
+    for (const Shape& s : shape.tuple) out.parts_.push_back(for_overwrite(s));
+  } else if (shape.is_array()) {
+    const int64_t bytes = shape.is_static() ? shape.bytes() : 0;
+    out.data_ = std::make_shared<Block>(std::max<int64_t>(bytes, 0));
   }
+  return out;
+}
+
+void Literal::fill_zero() {
+  for (Literal& p : parts_) p.fill_zero();
+  if (data_ && data_->size() > 0) std::memset(data_->data(), 0, data_->size());
 }
 
 Literal Literal::tuple(std::vector<Literal> elements) {
@@ -130,9 +140,11 @@ Literal Literal::tuple(std::vector<Literal> elements) {
 }
 
 Literal Literal::from_bytes(const Shape& shape, absl::Span<const char> bytes) {
-  Literal out(shape);
-  const size_t n = out.data_ ? std::min(bytes.size(), out.data_->size()) : 0;
+  Literal out = for_overwrite(shape);
+  const size_t size = out.data_ ? static_cast<size_t>(out.data_->size()) : 0;
+  const size_t n = std::min(bytes.size(), size);
   if (n > 0) std::memcpy(out.data_->data(), bytes.data(), n);
+  if (n < size) std::memset(out.data_->data() + n, 0, size - n);
   return out;
 }
 
@@ -150,7 +162,11 @@ Literal Literal::scalar_int(Dtype t, int64_t value) {
 
 char* Literal::mutable_bytes() {
   if (!data_) return nullptr;
-  if (data_.use_count() > 1) data_ = std::make_shared<std::vector<char>>(*data_);
+  if (data_.use_count() > 1) {
+    auto own = std::make_shared<Block>(data_->size());
+    if (data_->size() > 0) std::memcpy(own->data(), data_->data(), data_->size());
+    data_ = std::move(own);
+  }
   return data_->data();
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/blocks.h"
 #include "base/status.h"
 #include "ir/shape.h"
 
@@ -22,6 +23,7 @@ class Literal {
  public:
   Literal() = default;                     // f32[0]
   explicit Literal(const Shape& shape);    // zero-filled; tuples get zero-filled elements
+  static Literal for_overwrite(const Shape& shape);  // of any content: the caller writes every element
   static Literal tuple(std::vector<Literal> elements);
   static Literal from_bytes(const Shape& shape, absl::Span<const char> bytes);  // bytes.size() == shape.bytes()
   static Literal scalar(Dtype t, double value);            // rounded / saturated as set_float, set_int
@@ -77,7 +79,8 @@ class Literal {
 
  private:
   Shape shape_ = Shape::array(Dtype::kF32, {0});
-  std::shared_ptr<std::vector<char>> data_;
+  void fill_zero();
+  std::shared_ptr<Block> data_;
   std::vector<Literal> parts_;
 };
 

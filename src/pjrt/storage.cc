@@ -1,94 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/storage.h"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
-#include <deque>
-#include <mutex>
 #include <new>
-#include <vector>
+
+#include "base/blocks.h"
 
 namespace braze::pjrt {
 namespace {
 
 constexpr int64_t kAlign = 64;
-constexpr int64_t kHugePage = 2 << 20;
 // Below this the bytes follow the object in one block.
 constexpr int64_t kInline = 4096;
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-int64_t alignment(int64_t bytes) { return bytes >= 2 * kHugePage ? kHugePage : kAlign; }
-
-char* new_block(int64_t bytes) {
-  const int64_t align = alignment(bytes);
-  char* p = static_cast<char*>(std::aligned_alloc(align, bytes));
-#ifdef MADV_HUGEPAGE
-  if (p && align == kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
-#endif
-  return p;
-}
-
-// Freed blocks, kept for the next request of the same size: programs ask for the same sizes again and
-// again, and fresh pages cost more than what is computed into them. The oldest go first.
-class FreedBlocks {
- public:
-  static FreedBlocks& shared() {
-    static FreedBlocks* f = new FreedBlocks;
-    return *f;
-  }
-  // Of `bytes`, a multiple of its alignment.
-  char* take(int64_t bytes) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      for (auto at = blocks_.rbegin(); at != blocks_.rend(); ++at) {
-        if (at->bytes != bytes) continue;
-        char* p = at->data;
-        blocks_.erase(std::next(at).base());
-        held_ -= bytes;
-        return p;
-      }
-    }
-    if (char* p = new_block(bytes)) return p;
-    drop();
-    return new_block(bytes);
-  }
-  void give(char* p, int64_t bytes) {
-    if (bytes > kMaxHeld / 4) return std::free(p);
-    std::vector<char*> gone;
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      blocks_.push_back({p, bytes});
-      held_ += bytes;
-      while (held_ > kMaxHeld || blocks_.size() > kMaxBlocks) {
-        gone.push_back(blocks_.front().data);
-        held_ -= blocks_.front().bytes;
-        blocks_.pop_front();
-      }
-    }
-    for (char* g : gone) std::free(g);
-  }
-
- private:
-  static constexpr int64_t kMaxHeld = int64_t{256} << 20;
-  static constexpr size_t kMaxBlocks = 64;
-  struct Block {
-    char* data;
-    int64_t bytes;
-  };
-  void drop() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const Block& b : blocks_) std::free(b.data);
-    blocks_.clear();
-    held_ = 0;
-  }
-  std::mutex mutex_;
-  std::deque<Block> blocks_;
-  int64_t held_ = 0;
-};
-
-int64_t block_size(int64_t bytes) { return round_up(bytes, alignment(bytes)); }
 
 }  // namespace
 
@@ -112,7 +37,7 @@ Result<StorageRef> Storage::allocate(int64_t bytes, MemoryUse* use) {
   if (!block) return exhausted("no memory for ", bytes, " bytes");
   char* data = block + kHead;
   if (!small) {
-    data = FreedBlocks::shared().take(block_size(bytes));
+    data = take_block(bytes);
     if (!data) {
       std::free(block);
       return exhausted("no memory for ", bytes, " bytes");
@@ -138,7 +63,7 @@ StorageRef Storage::lend(void* data, int64_t bytes, std::function<void()> on_fre
 
 void Storage::release() {
   if (use_) use_->remove(bytes_);
-  if (owned_ && bytes_ > kInline) FreedBlocks::shared().give(data_, block_size(bytes_));
+  if (owned_ && bytes_ > kInline) give_block(data_, bytes_);
   std::function<void()> on_free = std::move(on_free_);
   this->~Storage();
   std::free(this);
