@@ -11,20 +11,20 @@ std::string sharding_proto(const spmd::Tiling& t) {
   enum { kReplicated = 0, kOther = 3, kUnreduced = 6 };
   std::string out;
   protozero::pbf_writer w(out);
-  const bool rest = t.members() > 1;
-  if (t.replicated() && !t.unreduced) {
+  if (t.replicated() && !t.unreduced()) {
     w.add_enum(kType, kReplicated);
     return out;
   }
   w.add_enum(kType, kOther);
   Dims dims = t.tiles;
-  if (rest) dims.push_back(t.members());
+  if (t.unreduced()) dims.push_back(t.terms);
+  if (t.holders() > 1) dims.push_back(t.holders());
   w.add_packed_int64(kTileDims, dims.begin(), dims.end());
   w.add_packed_int64(kTileDevices, t.devices.begin(), t.devices.end());
-  if (t.unreduced) {
-    const int32_t kind = kUnreduced;
-    w.add_packed_enum(kLastDims, &kind, &kind + 1);
-  } else if (rest) {
+  if (t.unreduced()) {
+    const int32_t kinds[] = {kUnreduced, kReplicated};
+    w.add_packed_enum(kLastDims, kinds, kinds + (t.holders() > 1 ? 2 : 1));
+  } else if (t.holders() > 1) {
     w.add_bool(kReplicateLast, true);
   }
   return out;

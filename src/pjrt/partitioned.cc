@@ -44,10 +44,13 @@ class PartitionedProgram : public Program {
   };
   // The first device that holds each.
   static void owners(const std::vector<std::vector<int64_t>>& map, std::vector<Owner>* out) {
+    int64_t count = 0;
+    for (const auto& leaf : map)
+      for (int64_t k : leaf) count = std::max(count, k + 1);
+    out->resize(count, {0, -1});
     for (size_t leaf = 0; leaf < map.size(); ++leaf)
       for (size_t d = 0; d < map[leaf].size(); ++d)
-        if (map[leaf][d] == static_cast<int64_t>(out->size()))
-          out->push_back({leaf, static_cast<int64_t>(d)});
+        if (Owner& o = (*out)[map[leaf][d]]; o.device < 0) o = {leaf, static_cast<int64_t>(d)};
   }
 
   // Devices that hold the same part of a result get copies of the first one's.

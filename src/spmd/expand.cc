@@ -5,6 +5,7 @@
 
 #include "passes/inline_calls.h"
 #include "spmd/expander.h"
+#include "spmd/propagate.h"
 
 namespace braze::spmd {
 namespace {
@@ -266,7 +267,7 @@ class Entry {
     }
     ASSIGN(const Shape tile, tile_shape(p.shape, t));
     std::vector<int64_t> mine(n_);
-    const bool separate = (module_.num_replicas > 1 || t.unreduced) && p.shape.is_array();
+    const bool separate = (module_.num_replicas > 1 || t.unreduced()) && p.shape.is_array();
     const int64_t first = next_;
     Value v;
     std::vector<Instr*> parts;
@@ -275,12 +276,8 @@ class Entry {
     if (!separate) {
       v.copies = {x_.assemble(body_, parts, t.tiles)};
     } else {
-      for (int64_t d = 0; d < n_; ++d) {
-        std::vector<Instr*> tiles;
-        for (int64_t k = 0; k < t.count(); ++k)
-          tiles.push_back(parts[t.device(k, t.position(d) % t.members())]);
-        v.copies.push_back(x_.assemble(body_, tiles, t.tiles));
-      }
+      for (int64_t d = 0; d < n_; ++d) v.copies.push_back(x_.gather(body_, parts, t, d));
+      if (std::count(v.copies.begin(), v.copies.end(), v.copies[0]) == n_) v.copies.resize(1);
     }
     out_.parameters.push_back(std::move(mine));
     out_.argument_tilings.push_back(std::move(t));
@@ -296,36 +293,33 @@ class Entry {
   Status parts_results(const Value& root) {
     std::vector<std::pair<Value, Shape>> leaves;
     leaves_of(root, module_.entry()->root()->shape, &leaves);
-    const std::vector<std::string> stated = stated_results(module_, leaves.size());
+    std::vector<Tiling> tilings;
+    if (module_.num_replicas == 1) {
+      ASSIGN(tilings, propagate_results(module_, x_.meshes(), n_));
+    } else {
+      for (const auto& leaf : leaves)
+        tilings.push_back(replicated(leaf.second.is_array() ? leaf.second.rank() : 0, n_));
+    }
     std::vector<Instr*> results;
     for (size_t k = 0; k < leaves.size(); ++k) {
-      auto t = result_tiling(k, leaves[k].second, stated[k]);
-      TRY(note(str_cat("result ", k), t.status()));
-      ASSIGN(const Shape tile, tile_shape(leaves[k].second, *t));
+      Tiling& t = tilings[k];
+      auto tile = tile_shape(leaves[k].second, t);
+      TRY(note(str_cat("result ", k), tile.status()));
       std::map<Instr*, int64_t> known;
       std::vector<int64_t> mine(n_);
       for (int64_t d = 0; d < n_; ++d) {
         Instr* x = leaves[k].first.of(d);
         if (leaves[k].second.is_array())
-          x = x_.slice(body_, x, tile_start(tile, *t, t->tile_of(d)), tile.dims);
+          x = x_.piece(body_, x, *tile, t, d);
         auto [at, fresh] = known.try_emplace(x, static_cast<int64_t>(results.size()));
         if (fresh) results.push_back(x);
         mine[d] = at->second;
       }
       out_.results.push_back(std::move(mine));
-      out_.result_tilings.push_back(*std::move(t));
+      out_.result_tilings.push_back(std::move(t));
     }
     computation()->set_root(body_.b.tuple(results));
     return absl::OkStatus();
-  }
-
-  Result<Tiling> result_tiling(size_t k, const Shape& s, const std::string& stated) {
-    const int64_t rank = s.is_array() ? s.rank() : 0;
-    if (module_.num_replicas > 1 || !s.is_array()) return replicated(rank, n_);
-    if (stated.empty() && k < options_.results.size()) return options_.results[k];
-    ASSIGN(Tiling t, tiling_of(stated, rank, x_.meshes(), n_));
-    // A sharding may leave open how dimensions are cut that no axis divides.
-    return t;
   }
 
   // Whole arrays: what devices of one replica hold of a result is one value, that of the first.

@@ -28,8 +28,6 @@ struct ExpandOptions {
   // The entry takes and gives the parts that devices hold, each distinct one once. Else whole arrays, or,
   // of several replicas, an array for each.
   bool by_device = false;
-  // Tilings of result leaves that the module does not state; empty: replicated.
-  std::vector<Tiling> results;
 };
 
 // Of by_device: which parameter and which result of the new entry belongs to a leaf on a device.

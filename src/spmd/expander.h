@@ -36,6 +36,12 @@ struct Body {
   std::map<std::pair<Instr*, std::vector<int64_t>>, Instr*> slices;
   std::map<std::pair<Dims, std::vector<Instr*>>, Instr*> assembled;
   std::map<std::pair<Dtype, int64_t>, Instr*> numbers;
+  std::map<std::pair<Op, std::vector<Instr*>>, Instr*> sums;
+  struct Terms {
+    Tiling tiling;
+    std::vector<Instr*> copies;  // by device
+  };
+  std::map<Instr*, Terms> terms;  // of sums that manual regions gave as unreduced values
 };
 
 // Which devices share a value: equal numbers, counted from 0 in order of first occurrence.
@@ -56,6 +62,10 @@ class Expander {
   Instr* slice(Body& body, Instr* x, const Dims& start, const Dims& sizes);
   // The array whose tiles these are.
   Instr* assemble(Body& body, absl::Span<Instr* const> tiles, const Dims& counts);
+  // Device d's part of x: its tile, as the first term of an unreduced one.
+  Instr* piece(Body& body, Instr* x, const Shape& tile, const Tiling& t, int64_t d);
+  // What device d sees of the whole, if copy k is what device k holds of it.
+  Instr* gather(Body& body, absl::Span<Instr* const> copies, const Tiling& t, int64_t d);
   Value part(Body& body, const Value& v, int64_t k);
   // One instruction for all, or one for each device, of tuples too.
   std::vector<Instr*> whole(Body& body, const Value& v);

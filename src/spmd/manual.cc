@@ -46,29 +46,53 @@ Result<Tiling> Expander::border_tiling(const Instr& i, bool entering) {
   return t;
 }
 
+Instr* Expander::piece(Body& body, Instr* x, const Shape& tile, const Tiling& t, int64_t d) {
+  if (auto at = body.terms.find(x); at != body.terms.end() && at->second.tiling == t)
+    return at->second.copies[d];
+  if (t.term_of(d) == 0 || t.reduction != Op::kAdd)
+    return slice(body, x, tile_start(tile, t, t.tile_of(d)), tile.dims);
+  Shape s = tile;
+  s.layout.clear();
+  Instr*& zero = body.sums[{Op::kConstant, {x}}];
+  if (!zero || zero->shape.dims != s.dims) zero = body.b.splat(s, 0);
+  return zero;
+}
+
+// Of the tiles of devices that differ from d in the cut axes only, so that devices which disagree about a
+// value they call replicated keep their own, as on separate machines.
+Instr* Expander::gather(Body& body, absl::Span<Instr* const> copies, const Tiling& t, int64_t d) {
+  const int64_t holder = t.member_of(d) % t.holders();
+  std::vector<Instr*> terms;
+  for (int64_t term = 0; term < t.terms; ++term) {
+    std::vector<Instr*> tiles;
+    for (int64_t k = 0; k < t.count(); ++k)
+      tiles.push_back(copies[copies.size() == 1 ? 0 : t.device(k, term * t.holders() + holder)]);
+    terms.push_back(assemble(body, tiles, t.tiles));
+  }
+  Instr*& sum = body.sums[{t.reduction, terms}];
+  if (sum) return sum;
+  sum = terms[0];
+  for (size_t k = 1; k < terms.size(); ++k) sum = body.b.binary(t.reduction, sum, terms[k]);
+  if (t.unreduced() && copies.size() > 1 && t.holders() == 1)
+    body.terms[sum] = {t, {copies.begin(), copies.end()}};
+  return sum;
+}
+
 Result<Value> Expander::enter_manual(Body& body, const Value& v, const Instr& i) {
   ASSIGN(const Tiling t, border_tiling(i, true));
   const std::vector<Instr*> from = whole(body, v);
   Value out;
   for (int64_t d = 0; d < devices(); ++d)
-    out.copies.push_back(slice(body, from[from.size() == 1 ? 0 : d],
-                               tile_start(i.shape, t, t.tile_of(d)), i.shape.dims));
+    out.copies.push_back(piece(body, from[from.size() == 1 ? 0 : d], i.shape, t, d));
   join_same(&out);
   return out;
 }
 
-// Each device's value is made of the tiles of the devices that differ from it in the cut axes only, so
-// that devices which disagree about a value they call replicated keep their own, as on separate machines.
 Result<Value> Expander::leave_manual(Body& body, const Value& v, const Instr& i) {
   ASSIGN(const Tiling t, border_tiling(i, false));
   const std::vector<Instr*> from = whole(body, v);
   Value out;
-  for (int64_t d = 0; d < devices(); ++d) {
-    const int64_t member = t.position(d) % t.members();
-    std::vector<Instr*> tiles;
-    for (int64_t k = 0; k < t.count(); ++k) tiles.push_back(from[from.size() == 1 ? 0 : t.device(k, member)]);
-    out.copies.push_back(assemble(body, tiles, t.tiles));
-  }
+  for (int64_t d = 0; d < devices(); ++d) out.copies.push_back(gather(body, from, t, d));
   join_same(&out);
   return out;
 }

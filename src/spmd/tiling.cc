@@ -208,7 +208,12 @@ Result<Tiling> tiling_of_hlo(std::string_view text, int64_t rank, int64_t device
       t.devices.push_back(id);
     }
   }
-  for (HloSharding::Kind k : s.last_dims) t.unreduced |= k == HloSharding::kUnreduced;
+  for (size_t k = 0; k < s.last_dims.size() && rank + k < s.tile.size(); ++k) {
+    if (s.last_dims[k] != HloSharding::kUnreduced) continue;
+    if (k > 0 && t.terms == 1 && product(DimSpan(s.tile).subspan(rank, k)) != 1)
+      return unimplemented("sharding ", text, " with unreduced devices behind others");
+    t.terms *= s.tile[rank + k];
+  }
   TRY(check_devices(t, devices, text));
   if (t.devices.size() % t.count() != 0) return invalid("sharding ", text);
   return t;
@@ -299,9 +304,18 @@ Result<Tiling> tiling_of(const AxisSharding& s, const MeshTable& meshes, int64_t
     if (count > n) return invalid("sharding: an axis is used twice");
     tiles.push_back(count);
   }
-  if (product(tiles) > n) return invalid("sharding: an axis is used twice");
+  int64_t terms = 1;
+  for (const AxisRef& a : s.unreduced) {
+    if (only && !only->count(a.name)) continue;
+    ASSIGN(const Digit digit, digit_of(a, *mesh));
+    for (int64_t p = 0; p < n; ++p) keys[p] = keys[p] * digit.size + p / digit.divisor % digit.size;
+    terms *= digit.size;
+  }
+  if (product(tiles) * terms > n) return invalid("sharding: an axis is used twice");
   Tiling t = grouped(std::move(tiles), keys, mesh->device_ids);
-  t.unreduced = !s.unreduced.empty();
+  t.terms = terms;
+  if (s.reduction == "max") t.reduction = Op::kMaximum;
+  if (s.reduction == "min") t.reduction = Op::kMinimum;
   TRY(check_devices(t, devices, "of a mesh"));
   return t;
 }
@@ -338,13 +352,18 @@ Dims tile_start(const Shape& tile, const Tiling& t, int64_t k) {
 }
 
 std::string hlo_text(const Tiling& t) {
-  if (t.replicated() && !t.unreduced) return "{replicated}";
+  if (t.replicated() && !t.unreduced()) return "{replicated}";
   HloSharding s;
   s.kind = HloSharding::kTiled;
   s.tile = t.tiles;
-  if (t.members() > 1) s.tile.push_back(t.members());
-  if (t.unreduced) s.last_dims = {HloSharding::kUnreduced};
-  else s.replicate_last = t.members() > 1;
+  if (t.unreduced()) {
+    s.tile.push_back(t.terms);
+    s.tile.push_back(t.holders());
+    s.last_dims = {HloSharding::kUnreduced, HloSharding::kReplicated};
+  } else if (t.members() > 1) {
+    s.tile.push_back(t.members());
+    s.replicate_last = true;
+  }
   s.devices = t.devices;
   return print_sharding(s);
 }

@@ -3,7 +3,9 @@
 //
 // The array is cut into tiles[d] equal parts along each dimension d. Every tile is held by the same number
 // of devices: `devices` lists them tile by tile in row-major order of tiles, so that members of one
-// position of two tiles agree on everything that the tiling does not cut.
+// position of two tiles agree on everything that the tiling does not cut. An unreduced array is the sum (or
+// maximum, minimum) of `terms` terms: the members of a tile hold them one after the other, each term by the
+// same number of members.
 //
 // Interface: MeshTable, tiling_of, tiling_proto. Devices are the program's logical ids.
 #pragma once
@@ -50,7 +52,8 @@ struct AxisSharding {
 struct Tiling {
   Dims tiles;                    // by dimension
   std::vector<int64_t> devices;  // [tile][member]
-  bool unreduced = false;        // members hold terms of the value, not the value
+  int64_t terms = 1;
+  Op reduction = Op::kAdd;       // of the terms
   bool operator==(const Tiling&) const = default;
 
   int64_t count() const { return product(tiles); }
@@ -59,6 +62,10 @@ struct Tiling {
   // Position of a device in `devices`.
   int64_t position(int64_t device) const;
   int64_t tile_of(int64_t device) const { return position(device) / members(); }
+  int64_t member_of(int64_t device) const { return position(device) % members(); }
+  int64_t holders() const { return members() / terms; }  // of one term of one tile
+  int64_t term_of(int64_t device) const { return member_of(device) / holders(); }
+  bool unreduced() const { return terms > 1; }
   bool replicated() const { return count() == 1; }
 };
 
