@@ -73,8 +73,11 @@ Instr* Expander::gather(Body& body, absl::Span<Instr* const> copies, const Tilin
   if (sum) return sum;
   sum = terms[0];
   for (size_t k = 1; k < terms.size(); ++k) sum = body.b.binary(t.reduction, sum, terms[k]);
-  if (t.unreduced() && copies.size() > 1 && t.holders() == 1)
-    body.terms[sum] = {t, {copies.begin(), copies.end()}};
+  if (t.unreduced()) {
+    Body::Terms& known = body.terms[sum];
+    known = {t, {copies.begin(), copies.end()}};
+    known.copies.resize(devices(), copies[0]);
+  }
   return sum;
 }
 

@@ -343,8 +343,11 @@ Result<std::vector<Tiling>> propagate_results(const Module& m, const MeshTable& 
     const bool open = std::find(s.open.begin(), s.open.end(), true) != s.open.end();
     if (!stated[k].empty() && !open) {
       ASSIGN(Tiling t, tiling_of(stated[k], rank, meshes, devices));
-      out.push_back(std::move(t));
-      continue;
+      // A constraint may name more devices than divide a dimension; those that do not are left out.
+      if (t.unreduced() || s.dims.empty() || tile_shape(shape, t).ok()) {
+        out.push_back(std::move(t));
+        continue;
+      }
     }
     ASSIGN(cuts, p.stated(stated[k], shape, cuts));
     s = AxisSharding();
