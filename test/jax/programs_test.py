@@ -119,3 +119,20 @@ class Profiling(OnBraze):
         self.assertIn(b"(Braze)", data)
         self.assertIn(b"jit__lambda", data)
         self.assertIn(b"kernel (thread", data)
+
+
+class CustomPartitioning(OnBraze):
+    def test_over_several_devices(self):
+        from jax.experimental.custom_partitioning import custom_partitioning
+
+        @custom_partitioning
+        def f(x):
+            return x * 2 + x.sum()
+
+        f.def_partition(infer_sharding_from_operands=lambda mesh, args, result: args[0].sharding,
+                        partition=lambda mesh, args, result: (mesh, lambda x: x, result.sharding,
+                                                              (args[0].sharding,)),
+                        sharding_rule="i -> i")
+        mesh = jax.make_mesh((4,), ("x",))
+        x = jax.device_put(np.arange(8, dtype=np.float32), jax.NamedSharding(mesh, jax.P("x")))
+        np.testing.assert_array_equal(np.asarray(jax.jit(f)(x)), np.arange(8) * 2 + 28)

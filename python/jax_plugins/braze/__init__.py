@@ -68,7 +68,24 @@ def initialize():
     xb._nonexperimental_plugins.add("cpu")
     api = xb.register_plugin("cpu", library_path=path, priority=0, factory=make_client)
     _register_functions(api)
+    _lower_custom_partitioning()
     xb.register_backend_factory("xla_cpu", stock, priority=-10, fail_quietly=True)
+
+
+def _lower_custom_partitioning():
+    """Functions with a partitioning of their own are lowered as what they compute: Braze runs a program
+    over several devices as one program, so there is nothing to hand out by a rule of the user's."""
+    try:
+        from jax._src import core
+        from jax._src import custom_partitioning
+        from jax._src.interpreters import mlir
+
+        def whole(ctx, *values, call, **_):
+            return mlir.lower_fun(core.jaxpr_as_fun(call), multiple_results=True)(ctx, *values)
+
+        mlir.register_lowering(custom_partitioning.custom_partitioning_p, whole, platform="cpu")
+    except Exception as e:
+        _log.warning("Braze: custom_partitioning will not work over several devices: %s", e)
 
 
 def _asynchronous():
