@@ -102,6 +102,20 @@ bool in_place(const Plan& p, const spmd::Expanded& map, const Donation& d) {
   return true;
 }
 
+// Donors that name no result take one of their size that is not taken; those that find none are kept.
+void match_donors(ProgramFacts* f) {
+  std::vector<bool> taken(f->results.size(), false);
+  for (const Donation& d : f->donations)
+    if (d.result >= 0) taken[d.result] = true;
+  std::erase_if(f->donations, [&](Donation& d) {
+    for (size_t k = 0; d.result < 0 && k < taken.size(); ++k)
+      if (!taken[k] && f->results[k].is_array() && f->arguments[d.argument].is_array() &&
+          f->results[k].bytes() == f->arguments[d.argument].bytes())
+        taken[k] = true, d.result = static_cast<int64_t>(k);
+    return d.result < 0;
+  });
+}
+
 Status to_parts(std::vector<Shape>* shapes, const std::vector<spmd::Tiling>& tilings,
                 std::vector<std::string>* protos) {
   if (shapes->size() != tilings.size())
@@ -124,6 +138,7 @@ Result<std::unique_ptr<Program>> compile_partitioned(std::unique_ptr<Module> m, 
   ASSIGN(spmd::Expanded map, spmd::expand_devices(*m, expand_options));
   TRY(to_parts(&f.arguments, map.argument_tilings, &f.argument_shardings));
   TRY(to_parts(&f.results, map.result_tilings, &f.result_shardings));
+  match_donors(&f);
   CompileOptions compile_options;
   compile_options.backend = o.backend;
   compile_options.check = o.check;
@@ -134,7 +149,9 @@ Result<std::unique_ptr<Program>> compile_partitioned(std::unique_ptr<Module> m, 
   f.temporary_bytes = stats.arena_bytes;
   f.code_bytes = stats.code_bytes;
   if (!e->plan()) f.has_loops = true;
-  for (Donation& d : f.donations) d.in_place = e->plan() && in_place(*e->plan(), map, d);
+  for (Donation& d : f.donations)
+    d.in_place = e->plan() && f.arguments[d.argument].dtype == f.results[d.result].dtype &&
+                 f.arguments[d.argument].dims == f.results[d.result].dims && in_place(*e->plan(), map, d);
   return std::make_unique<PartitionedProgram>(std::move(f), std::move(e), std::move(map));
 }
 

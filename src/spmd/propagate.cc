@@ -53,10 +53,21 @@ class Propagation {
     if (!is_axis_sharding(text) || !s.is_array()) return known;
     ASSIGN(const AxisSharding a, parse_axis_sharding(text));
     ASSIGN(const Mesh* mesh, mesh_of(a, meshes_));
-    if (!same_axes(*mesh) || static_cast<int64_t>(a.dims.size()) != s.rank()) return uncut(s);
+    if (static_cast<int64_t>(a.dims.size()) != s.rank()) return uncut(s);
+    if (!mesh->axes.empty() && !same_axes(*mesh)) return uncut(s);
+    // What is stated comes first: an open dimension takes no axis that another one states.
+    std::set<std::string> taken;
+    for (const Axes& axes : a.dims)
+      for (const AxisRef& x : axes) taken.insert(x.name);
     Cuts out;
-    for (size_t d = 0; d < a.dims.size(); ++d)
-      out.dims.push_back(a.open[d] && extends(known.dims[d], a.dims[d]) ? known.dims[d] : a.dims[d]);
+    for (size_t d = 0; d < a.dims.size(); ++d) {
+      Axes axes = a.dims[d];
+      const Axes& more = known.dims[d];
+      if (a.open[d] && extends(more, axes))
+        for (size_t k = axes.size(); k < more.size() && !taken.count(more[k].name); ++k)
+          axes.push_back(more[k]);
+      out.dims.push_back(std::move(axes));
+    }
     fit(s, &out);
     return out;
   }
@@ -117,6 +128,12 @@ class Propagation {
     if (!to.empty() && !extends(from, to)) return;
     Axes more(from.begin() + static_cast<int64_t>(to.size()), from.end());
     if (!uses(*out, more)) to = from;
+  }
+
+  static void merge(Cuts* to, const Cuts& from) {
+    for (size_t k = 0; k < to->parts.size() && k < from.parts.size(); ++k) merge(&to->parts[k], from.parts[k]);
+    for (size_t d = 0; d < to->dims.size() && d < from.dims.size(); ++d)
+      take(to, static_cast<int64_t>(d), from, static_cast<int64_t>(d));
   }
 
   // Dimensions of the same size at the same place.
@@ -196,8 +213,13 @@ class Propagation {
         const auto k = static_cast<size_t>(i.as<IndexAttrs>().index);
         return k < in[0]->parts.size() ? in[0]->parts[k] : out;
       }
-      case Op::kOptBarrier:
-      case Op::kWhile: return *in[0];
+      case Op::kOptBarrier: return *in[0];
+      case Op::kWhile: {
+        // What the loop begins with, and what its body makes of that.
+        Cuts c = *in[0];
+        merge(&c, computation(*i.calls[1], {*in[0]}));
+        return c;
+      }
       case Op::kConditional: return computation(*i.calls[0], {*in[1]});
       case Op::kCopy: {
         if (!i.extras || i.extras->sharding.empty()) return *in[0];
@@ -274,9 +296,9 @@ class Propagation {
   Cuts by_place(const Instr& i, const std::vector<const Cuts*>& in, Cuts out) {
     const OpDef& row = def(i);
     const bool all = row.has(kElementwise) || i.is(Op::kConcatenate) || i.is(Op::kSort) ||
-                     i.is(Op::kMap) || i.is(Op::kClamp) || i.is(Op::kSelect);
+                     i.is(Op::kMap) || i.is(Op::kClamp) || i.is(Op::kSelect) || i.is(Op::kDynamicUpdateSlice);
     const bool first = i.is(Op::kSlice) || i.is(Op::kDynamicSlice) || i.is(Op::kPad) ||
-                       i.is(Op::kReverse) || i.is(Op::kDynamicUpdateSlice) || i.is(Op::kReduceWindow) ||
+                       i.is(Op::kReverse) || i.is(Op::kReduceWindow) ||
                        i.is(Op::kScatter) || i.is(Op::kTopK) || i.is(Op::kSelectAndScatter) ||
                        i.is(Op::kReducePrecision) || i.is(Op::kBitcastConvert) || i.is(Op::kConvert);
     if (!all && !first) return out;
