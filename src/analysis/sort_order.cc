@@ -61,23 +61,33 @@ std::optional<Side> side(const Instr* i) {
   return s;
 }
 
-}  // namespace
+constexpr int kMostKeys = 16;
 
-std::optional<SortOrder> sort_order(const Computation& comparator) {
-  const Instr* root = comparator.root();
-  if (!root || !root->is(Op::kCompare) || !root->shape.is_scalar()) return std::nullopt;
-  const auto a = side(root->operand(0)), b = side(root->operand(1));
+// compare of one operand's two elements, in any direction.
+struct Comparison {
+  Side side;
+  bool swapped = false;
+  CompareDirection direction = CompareDirection::kEq;
+  CompareType type = CompareType::kDefault;
+};
+std::optional<Comparison> comparison(const Instr* i) {
+  if (!i->is(Op::kCompare) || !i->shape.is_scalar()) return std::nullopt;
+  const auto a = side(i->operand(0)), b = side(i->operand(1));
   if (!a || !b || a->zero != b->zero || a->nan != b->nan || a->parameter->shape.quant)
     return std::nullopt;
   const int64_t left = a->parameter->parameter_number(), right = b->parameter->parameter_number();
   if (left / 2 != right / 2 || left == right) return std::nullopt;
+  const auto& compare = i->as<CompareAttrs>();
+  return Comparison{*a, left > right, compare.direction, compare.type};
+}
+
+std::optional<SortOrder> order_of(const Comparison& c) {
   SortOrder o;
-  o.key = left / 2;
-  o.zero = a->zero;
-  o.nan = a->nan;
-  const auto& compare = root->as<CompareAttrs>();
-  o.total_order = compare.type == CompareType::kTotalOrder;
-  switch (compare.direction) {
+  o.key = c.side.parameter->parameter_number() / 2;
+  o.zero = c.side.zero;
+  o.nan = c.side.nan;
+  o.total_order = c.type == CompareType::kTotalOrder;
+  switch (c.direction) {
     case CompareDirection::kEq:
     case CompareDirection::kNe: return std::nullopt;
     case CompareDirection::kLt: break;
@@ -85,8 +95,54 @@ std::optional<SortOrder> sort_order(const Computation& comparator) {
     case CompareDirection::kLe: o.ties_reversed = true; break;
     case CompareDirection::kGe: o.descending = o.ties_reversed = true; break;
   }
-  if (left > right) o.descending = !o.descending;
+  if (c.swapped) o.descending = !o.descending;
   return o;
+}
+
+std::optional<SortOrder> order_of(const Instr* i, int depth);
+
+// `first` orders, and where `equal` holds `rest` does. They must mean the same by equal.
+std::optional<SortOrder> lexicographic(const Instr* equal, const Instr* first, const Instr* rest, int depth) {
+  const auto e = comparison(equal), f = comparison(first);
+  if (!e || !f || e->direction != CompareDirection::kEq || e->side.zero != f->side.zero ||
+      e->side.nan != f->side.nan ||
+      e->side.parameter->parameter_number() / 2 != f->side.parameter->parameter_number() / 2 ||
+      (e->type == CompareType::kTotalOrder) != (f->type == CompareType::kTotalOrder))
+    return std::nullopt;
+  auto o = order_of(*f);
+  auto next = order_of(rest, depth + 1);
+  if (!o || !next) return std::nullopt;
+  o->ties_reversed = false;
+  o->then.push_back(*next);
+  o->then.insert(o->then.end(), next->then.begin(), next->then.end());
+  o->then[0].then.clear();
+  return o;
+}
+
+// One comparison; select(a == b, rest, a < b); (a < b) | ((a == b) & rest).
+std::optional<SortOrder> order_of(const Instr* i, int depth) {
+  if (depth > kMostKeys) return std::nullopt;
+  if (auto c = comparison(i)) return order_of(*c);
+  if (i->is(Op::kSelect)) return lexicographic(i->operand(0), i->operand(2), i->operand(1), depth);
+  if (!i->is(Op::kOr) || !is_pred(i->shape.dtype)) return std::nullopt;
+  for (int k : {0, 1}) {
+    const Instr *first = i->operand(k), *both = i->operand(1 - k);
+    if (!both->is(Op::kAnd)) continue;
+    for (int j : {0, 1})
+      // A first comparison that holds of equal elements would not let the rest decide.
+      if (auto f = comparison(first);
+          f && (f->direction == CompareDirection::kLt || f->direction == CompareDirection::kGt))
+        if (auto o = lexicographic(both->operand(j), first, both->operand(1 - j), depth)) return o;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<SortOrder> sort_order(const Computation& comparator) {
+  const Instr* root = comparator.root();
+  if (!root || !root->shape.is_scalar()) return std::nullopt;
+  return order_of(root, 0);
 }
 
 }  // namespace braze

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// SortOrder: what a sort's comparator computation says, when it orders by one operand's elements.
+// SortOrder: what a sort's comparator computation says, when it orders by operands' elements, one after
+// the other.
 //
 // Interface: sort_order reads it off the computation; anything it does not know gives nullopt.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "ir/module.h"
 
@@ -18,6 +20,9 @@ struct SortOrder {
   bool total_order = false;    // floats by sign and bits; else -0 = +0 and NaN has no place
   // Bits that stand for every zero, and for every NaN, before comparing.
   std::optional<uint64_t> zero, nan;
+  // What orders elements that this finds equal: further keys, the most significant first. Only the
+  // last key may have ties_reversed.
+  std::vector<SortOrder> then;
 };
 
 std::optional<SortOrder> sort_order(const Computation& comparator);

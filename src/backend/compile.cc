@@ -4,11 +4,13 @@
 #include <chrono>
 
 #include "backend/debug_session.h"
+#include "backend/padded.h"
 #include "backend/pipeline.h"
 #include "codegen/kernels.h"
 #include "codegen/kernels_code.h"
 #include "codegen/target.h"
 #include "eval/evaluator.h"
+#include "passes/dynamic_padding.h"
 #include "runtime/executor.h"
 
 namespace braze {
@@ -137,7 +139,7 @@ class SnapshotExecutable : public Executable {
   std::shared_ptr<DebugSession> session_;
 };
 
-// Values whose size is known only when the program runs are computed by the evaluator.
+// Some values have sizes that are known only when the program runs.
 bool has_bounded_shapes(const Module& m) {
   for (const Computation* c : computation_post_order(m))
     for (auto& i : c->instrs())
@@ -171,8 +173,21 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
   Shape result = module->entry()->root()->shape;
   std::unique_ptr<Executable> out;
   CompileStats stats;
+  const bool bounded = options.backend != "reference" && has_bounded_shapes(*module);
+  if (bounded) {
+    auto padded = dynamic_padding(*module);
+    if (padded.ok()) {
+      ASSIGN(out, compile(std::move(padded->module), options));
+      if (padded->is_static()) return out;
+      stats = out->stats_;
+      out = padded_executable(std::move(out), *std::move(padded));
+      out->stats_ = std::move(stats);
+      out->parameters_ = std::move(parameters);
+      out->result_ = std::move(result);
+      return out;
+    }
+  }
   auto session = DebugSession::start(*module, options.debug ? *options.debug : debug());
-  bool bounded = options.backend != "reference" && has_bounded_shapes(*module);
   if (options.backend == "reference" || bounded) {
     if (bounded) stats.library_calls = module->instruction_count();
     out = std::make_unique<ReferenceExecutable>(std::move(module));

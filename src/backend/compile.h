@@ -3,8 +3,8 @@
 //   cpu        fused, compiled kernels (the product)
 //   reference  the evaluator
 //   kernel     as cpu, but each kernel is run by the kernel interpreter: slow, independent of LLVM
-// A program with bounded dynamic dimensions runs on the evaluator, whatever the backend; its
-// statistics then count each instruction as a library call.
+// Bounded dynamic dimensions are padded to their bounds (passes/dynamic_padding.h); a program for which
+// that has no rule runs on the evaluator, and its statistics count each instruction as a library call.
 #pragma once
 
 #include <functional>

@@ -14,6 +14,7 @@ using scalar::Value;
 struct Scan {
   int64_t dim = -1;
   bool reverse = false;
+  bool exclusive = false;  // one more output: the first (or last) is of no elements
 };
 
 // cumsum and its kind: one dimension has a window of its full size, padded on one side.
@@ -27,9 +28,12 @@ Scan find_scan(const Instr& op) {
     if (s.dim >= 0 || w[d].size != n) return {};
     bool forward = w[d].pad_low == n - 1 && w[d].pad_high == 0;
     bool backward = w[d].pad_low == 0 && w[d].pad_high == n - 1;
-    if (!forward && !backward) return {};
+    bool after = w[d].pad_low == n && w[d].pad_high == 0;
+    bool before = w[d].pad_low == 0 && w[d].pad_high == n;
+    if (!forward && !backward && !after && !before) return {};
     s.dim = static_cast<int64_t>(d);
-    s.reverse = backward;
+    s.reverse = backward || before;
+    s.exclusive = after || before;
   }
   return s;
 }
@@ -200,11 +204,18 @@ class WindowLowering {
       index.push_back(d == s.dim ? i : f.index[rest++]);
     l->accumulators.emplace_back();
     std::vector<Value> acc = open(&l->accumulators[0], init_);
+    // Exclusive: the element that follows this output, which the last one has not.
+    Index from = index;
+    Scalar some;
+    if (s.exclusive) {
+      from[s.dim] = s.reverse ? g_.sub(i, e_.index_const(1)) : i;
+      some = s.reverse ? g_.lt(e_.index_const(0), i) : g_.lt(i, e_.index_const(l->extent - 1));
+    }
     std::vector<Value> args = s.reverse ? std::vector<Value>() : acc;
-    for (int64_t j = 0; j < operands_; ++j) args.push_back(e_.element(op_->operand(j), index));
+    for (int64_t j = 0; j < operands_; ++j) args.push_back(e_.element(op_->operand(j), from, some));
     if (s.reverse) args.insert(args.end(), acc.begin(), acc.end());
     std::vector<Value> next = e_.apply(*op_->calls[0], args);
-    e_.bind_value(op_, index, next);
+    e_.bind_value(op_, index, s.exclusive ? acc : next);
     store_outputs(&l->body, index);
     close(&l->accumulators[0], next);
     f.vector->body.push_back(make_loop(l));

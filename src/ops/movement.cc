@@ -93,7 +93,11 @@ Result<Literal> eval_broadcast(const EvalContext& c) {
   const Literal& x = c.operand(0);
   const Dims& to = c.as<DimsAttrs>().dimensions;
   if (!c.instr.shape.is_static()) return invalid("broadcast_in_dim: the result shape is not known");
-  Literal out(eval_shape(c, c.instr.shape.dims));
+  Dims dims = c.instr.shape.dims;
+  // A bounded dimension has the size of the value at hand.
+  for (size_t k = 0; k < to.size(); ++k)
+    if (c.instr.operand(0)->shape.is_dynamic(static_cast<int64_t>(k))) dims[to[k]] = x.shape().dims[k];
+  Literal out(eval_shape(c, dims));
   Dims at(to.size(), 0);
   for_each_index(out.shape().dims, [&](const Dims& index, int64_t i) {
     for (size_t k = 0; k < to.size(); ++k) at[k] = x.shape().dims[k] == 1 ? 0 : index[to[k]];
@@ -368,8 +372,11 @@ Result<Literal> eval_slice(const EvalContext& c) {
   const auto& a = c.as<SliceAttrs>();
   const Literal& x = c.operand(0);
   Dims dims;
-  for (size_t i = 0; i < a.start.size(); ++i)
-    dims.push_back((a.limit[i] - a.start[i] + a.stride[i] - 1) / a.stride[i]);
+  for (size_t i = 0; i < a.start.size(); ++i) {
+    // A bounded dimension may end before the limit.
+    const int64_t limit = std::min(a.limit[i], x.shape().dims[i]);
+    dims.push_back(std::max<int64_t>(limit - a.start[i] + a.stride[i] - 1, 0) / a.stride[i]);
+  }
   Literal out(eval_shape(c, dims));
   Dims at(dims.size(), 0);
   for_each_index(dims, [&](const Dims& index, int64_t i) {

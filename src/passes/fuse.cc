@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/fuel.h"
 #include "ops/op_def.h"
+#include "passes/fuse_copies.h"
 #include "passes/fuse_groups.h"
 
 namespace braze {
@@ -66,6 +67,7 @@ class Fuser {
  private:
   void start_group(Instr* i) {
     Group g;
+    copies_.start(i);
     g.members = g.roots = {i};
     g.heavy = is_contraction(*i) || is_big_reduce(*i) || is_update(*i) || is_window(*i);
     groups_.of[i] = static_cast<int>(groups_.list.size());
@@ -86,6 +88,7 @@ class Fuser {
     Group& g = groups_.list[target];
     std::string_view verdict = refusal(*i, g);
     if (verdict.empty() && needs_proof(*i, g) && !has_kernel(with(g, i))) verdict = "no single kernel";
+    if (verdict.empty() && !copies_.join(i)) verdict = "would be computed too often";
     if (verdict.empty() && !take_fuel("fuse", i->name)) verdict = "out of fuel";
     if (o_.trace) o_.trace(*i, *g.members[0], verdict.empty() ? "fused" : verdict);
     if (!verdict.empty()) return false;
@@ -99,6 +102,7 @@ class Fuser {
   std::string_view refusal(const Instr& i, const Group& g) {
     if (static_cast<int64_t>(g.members.size()) >= o_.max_group) return "group is full";
     if (is_update(i) || is_window(i)) return "computed in its own kernel";
+    if (scatters_one_by_one(*g.members[0]) && !def(i).has(kMovement)) return "scattered one by one";
     // What reads an array cannot be computed while that array is written.
     if (is_update(*g.members[0]))
       for (const Instr* o : i.operands)
@@ -109,6 +113,14 @@ class Fuser {
       if (!why.empty()) return why;
     }
     return "";
+  }
+
+  // A scatter of narrow windows runs through its updates one after the other: what it reads is better
+  // computed before, in vectors.
+  static bool scatters_one_by_one(const Instr& i) {
+    if (i.op != Op::kScatter) return false;
+    const auto& windows = i.as<ScatterAttrs>().update_window_dims;
+    return windows.empty() || i.operand(2)->shape.dims[windows.back()] < 8;
   }
 
   std::string_view edge_refusal(const Instr& i, const Instr& user, const Group&) {
@@ -249,6 +261,7 @@ class Fuser {
   const FuseOptions& o_;
   absl::flat_hash_set<const Instr*> live_;
   fusion::Groups groups_;
+  fusion::Copies copies_;
   absl::flat_hash_set<const Instr*> operand_side_;
 };
 

@@ -15,7 +15,8 @@ namespace {
 // elements the earlier comes first.
 bool orders_as_topk(const Instr& sort, bool* largest) {
   const auto order = sort_order(*sort.calls[0]);
-  if (!order || order->key != 0 || order->ties_reversed || order->nan) return false;
+  if (!order || order->key != 0 || order->ties_reversed || order->nan ||
+      !order->then.empty()) return false;
   const Dtype t = sort.operand(0)->shape.dtype;
   if (is_float(t) ? !order->total_order || order->zero : !is_int(t)) return false;
   *largest = order->descending;
@@ -50,13 +51,18 @@ bool add_slices(Instr* value, int64_t result, const Instr* root, Found* f) {
   return true;
 }
 
+// Selecting pays for a small part of each row.
+bool is_small(const Found& f, const Shape& x) {
+  return !f.slices.empty() && f.k <= std::max<int64_t>(1, x.dims.back() / 4);
+}
+
 bool find(const Computation& c, Instr* sort, Found* f) {
   const Shape& x = sort->operand(0)->shape;
   const int64_t last = x.rank() - 1;
   if (sort->operands.size() > 2 || sort->as<SortAttrs>().dimension != last || x.quant ||
       x.has_bounded_dim() || !orders_as_topk(*sort, &f->largest))
     return false;
-  if (sort->operands.size() == 1) return add_slices(sort, 0, c.root(), f) && !f->slices.empty();
+  if (sort->operands.size() == 1) return add_slices(sort, 0, c.root(), f) && is_small(*f, x);
   const Instr* iota = sort->operand(1);
   if (!iota->is(Op::kIota) || iota->as<IotaAttrs>().iota_dimension != last || !is_int(iota->shape.dtype))
     return false;
@@ -64,7 +70,7 @@ bool find(const Computation& c, Instr* sort, Found* f) {
   for (Instr* u : sort->users)
     if (!u->is(Op::kGetTupleElement) || !add_slices(u, u->as<IndexAttrs>().index, c.root(), f))
       return false;
-  return !f->slices.empty();
+  return is_small(*f, x);
 }
 
 Status replace(Computation* c, Instr* sort, const Found& f) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "analysis/sort_order.h"
 #include "runtime/isa.h"
@@ -182,6 +183,60 @@ bool sort_rows_by(const Instr& instr, const SortOrder& order, absl::Span<char* c
   return true;
 }
 
+// f(U()) with U the unsigned integer of an element's size.
+template <typename F>
+auto with_bits(Dtype t, F&& f) {
+  switch (byte_size(t)) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    default: return f(uint64_t{});
+  }
+}
+
+// Sorts by several keys: stably by each, the least significant first.
+bool sort_rows_by_keys(const Instr& instr, absl::Span<const SortOrder> orders,
+                       absl::Span<char* const> operands, absl::Span<char* const> results, Pool& pool) {
+  const Rows rows = rows_of(instr.operand(0)->shape, instr.as<SortAttrs>().dimension);
+  for (const SortOrder& o : orders) {
+    const Shape& s = instr.operand(o.key)->shape;
+    if (!is_float(s.dtype) || o.total_order) continue;
+    const bool nans = with_bits(s.dtype, [&](auto zero) {
+      using U = decltype(zero);
+      const KeyMap<U> key(s.dtype, o);
+      const U* p = reinterpret_cast<const U*>(operands[o.key]);
+      return std::any_of(p, p + s.elements(), [&](U bits) { return key.is_nan(bits); });
+    });
+    if (nans) return false;
+  }
+  Workspace<uint64_t> space(pool, rows);
+  if (!space.ok()) return false;
+  pool.run(rows.count, grain(rows), [&](int64_t begin, int64_t end, int thread) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t base = rows.base(r), n = rows.length;
+      Entry<uint64_t>*a = space.of(thread), *sorted = a;
+      for (int64_t i = 0; i < n; ++i)
+        a[i].position = static_cast<uint32_t>(orders.back().ties_reversed ? n - 1 - i : i);
+      for (size_t k = orders.size(); k-- > 0;) {
+        const Dtype t = instr.operand(orders[k].key)->shape.dtype;
+        with_bits(t, [&](auto zero) {
+          using U = decltype(zero);
+          const KeyMap<U> key(t, orders[k]);
+          const U* p = reinterpret_cast<const U*>(operands[orders[k].key]) + base;
+          for (int64_t i = 0; i < n; ++i)
+            a[i] = {key(p[sorted[i].position * rows.stride]), sorted[i].position};
+        });
+        sorted = sort_entries(a, n);
+      }
+      for (size_t k = 0; k < operands.size(); ++k) {
+        const int bytes = byte_size(instr.operand(k)->shape.dtype);
+        permute(sorted, rows, bytes, operands[k] + base * bytes, results[k] + base * bytes);
+      }
+    }
+  });
+  return true;
+}
+
 template <typename U>
 bool any_before(const U* bits, int64_t n, KeyForm form, U limit) {
   const OrderKernels& k = isa_kernels().order;
@@ -280,9 +335,9 @@ bool top_rows(const Instr& instr, absl::Span<char* const> operands,
         first_of_row(key, form, in + r * rows.length, rows.length, a.k, room, top);
       } else {
         load(key, in + r * rows.length, rows, false, top);
-        if (a.k < rows.length) std::nth_element(top, top + a.k, top + rows.length, comes_before<U>);
+        top = sort_entries(top, rows.length);
       }
-      if (!few) std::sort(top, top + a.k, comes_before<U>);
+      if (thins && !few) std::sort(top, top + a.k, comes_before<U>);
       for (int64_t i = 0; i < a.k; ++i) {
         values[r * a.k + i] = in[r * rows.length + top[i].position];
         positions[r * a.k + i] = static_cast<int32_t>(top[i].position);
@@ -323,17 +378,18 @@ bool run_sort(const Instr& instr, absl::Span<char* const> operands,
   if (!has_key(keys.dtype) || keys.dims[axis] > std::numeric_limits<int32_t>::max() ||
       overlap(instr, operands, results))
     return false;
-  auto run = [&](auto u) {
+  if (!order->then.empty()) {
+    std::vector<SortOrder> orders = {*order};
+    orders.insert(orders.end(), order->then.begin(), order->then.end());
+    for (const SortOrder& o : orders)
+      if (!has_key(instr.operand(o.key)->shape.dtype)) return false;
+    return sort_rows_by_keys(instr, orders, operands, results, pool);
+  }
+  return with_bits(keys.dtype, [&](auto u) {
     using U = decltype(u);
     return instr.is(Op::kSort) ? sort_rows_by<U>(instr, *order, operands, results, pool)
                                : top_rows<U>(instr, operands, results, pool);
-  };
-  switch (byte_size(keys.dtype)) {
-    case 1: return run(uint8_t{});
-    case 2: return run(uint16_t{});
-    case 4: return run(uint32_t{});
-    default: return run(uint64_t{});
-  }
+  });
 }
 
 }  // namespace braze

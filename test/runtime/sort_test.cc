@@ -179,6 +179,32 @@ TEST(Sort, RefusesResultsOverOperands) {
   EXPECT_EQ(x[0], 3);
 }
 
+// Two and three keys, in both forms that front ends write.
+TEST(Sort, SeveralKeys) {
+  uint64_t seed = 1000;
+  for (std::string t : {"f32", "s32", "u8", "f64"})
+    for (const Form& f : kForms) {
+      if (f.count < 2) continue;
+      for (std::string direction : {"LT", "GT"})
+        for (std::string type : {"TOTALORDER", "FLOAT"}) {
+          if (t[0] != 'f' && type == "FLOAT") continue;
+          const std::string kind = t[0] == 'f' ? ", type=" + type : "";
+          const std::string both = " e = pred[] compare(p0, p1), direction=EQ" + kind + "\n l = pred[] compare(p0, p1), direction=" +
+                                   direction + kind + "\n s = pred[] compare(p3, p2), direction=LT, type=TOTALORDER\n";
+          ++seed;
+          expect_agree(sort_text(t, f.dims, f.axis, f.count, both + " ROOT r = pred[] select(e, s, l)\n"), type == "TOTALORDER",
+                       true, seed);
+          expect_agree(sort_text(t, f.dims, f.axis, f.count,
+                                 both + " a = pred[] and(e, s)\n ROOT r = pred[] or(l, a)\n"),
+                       type == "TOTALORDER", true, seed);
+          if (f.count < 3) continue;
+          const std::string third = both + " q = pred[] compare(p2, p3), direction=EQ, type=TOTALORDER\n u = pred[] compare(p4, p5), direction=GE\n"
+                                    " v = pred[] select(q, u, s)\n ROOT r = pred[] select(e, v, l)\n";
+          expect_agree(sort_text(t, f.dims, f.axis, f.count, third), type == "TOTALORDER", true, seed);
+        }
+    }
+}
+
 TEST(TopK, AllTypes) {
   uint64_t seed = 1;
   for (std::string t : {"f32", "f64", "f16", "bf16", "s8", "s32", "u16", "u64"})

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/fuse_copies.h"
+
+#include <algorithm>
+
+#include "loop/elements.h"
+#include "ops/op_def.h"
+
+namespace braze::fusion {
+namespace {
+
+constexpr size_t kMostCopies = 16;
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  uint64_t h = a * 0x9e3779b97f4a7c15u + b;
+  h ^= h >> 29;
+  return h * 0xbf58476d1ce4e5b9u;
+}
+
+}  // namespace
+
+bool Copies::join(const Instr* i) {
+  std::vector<uint64_t> all;
+  for (const Instr* u : i->users) {
+    auto it = positions_.find(u);
+    if (it == positions_.end()) continue;
+    if (def(*u).has(kElementwise)) {
+      all.insert(all.end(), it->second.begin(), it->second.end());
+      continue;
+    }
+    const bool unrolled = u->op == Op::kReduce && loop::is_tiny_reduction(*u);
+    const int64_t times = unrolled && u->shape.is_array() && u->shape.elements() > 0
+                              ? u->operand(0)->shape.elements() / u->shape.elements()
+                              : 1;
+    for (size_t k = 0; k < u->operands.size(); ++k)
+      if (u->operands[k] == i)
+        for (uint64_t p : it->second)
+          for (int64_t t = 0; t < times; ++t)
+            all.push_back(mix(p, static_cast<uint64_t>(u->id) * 64 + k * 8 + static_cast<uint64_t>(t)));
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.size() > kMostCopies) return false;
+  if (all.empty()) all.push_back(0);
+  positions_[i] = std::move(all);
+  return true;
+}
+
+}  // namespace braze::fusion

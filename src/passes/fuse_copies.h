@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often a kernel would compute an instruction for one element of its result: once for each
+// position it is asked for. A chain whose links read their operand at several positions doubles (or
+// quadruples) at each link, and must be cut:
+//
+//   b = pad(slice(a)) + pad(slice'(a)),  c = pad(slice(b)) + pad(slice'(b)), …
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/module.h"
+
+namespace braze::fusion {
+
+class Copies {
+ public:
+  // `i` begins a group: asked for at one position.
+  void start(const Instr* i) { positions_[i] = {0}; }
+  // Notes that `i` joins the group of its users, which have all been noted; false, and not noted, if
+  // it would be computed too often.
+  bool join(const Instr* i);
+
+ private:
+  // Stand-ins for the positions at which an instruction is asked for, sorted.
+  absl::flat_hash_map<const Instr*, std::vector<uint64_t>> positions_;
+};
+
+}  // namespace braze::fusion

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs with bounded dynamic dimensions give on cpu what the evaluator gives, for every size, and
+// run as kernels.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "backend/compile.h"
+#include "eval/evaluator.h"
+#include "text/parse.h"
+
+namespace braze {
+namespace {
+
+constexpr char kCombiners[] =
+    "HloModule b\n"
+    "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
+    "max { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] maximum(a, b) }\n"
+    "min { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT r = s32[] minimum(a, b) }\n"
+    "mul { a = f64[] parameter(0)\n b = f64[] parameter(1)\n ROOT r = f64[] multiply(a, b) }\n"
+    "xor { a = u8[] parameter(0)\n b = u8[] parameter(1)\n ROOT r = u8[] xor(a, b) }\n"
+    "odd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] add(a, a)\n ROOT r = f32[] add(c, b) }\n";
+
+Literal random_values(const Shape& s, std::mt19937_64& rng) {
+  Literal l(s);
+  for (int64_t i = 0; i < l.elements(); ++i) {
+    const int64_t n = static_cast<int64_t>(rng() % 17) - 8;
+    if (is_float(s.dtype)) l.set_float(i, static_cast<double>(n) / 4);
+    else l.set_int(i, n);
+  }
+  return l;
+}
+
+// Equal dims, which the evaluator may call bounds, and equal elements.
+void expect_equal(const Literal& got, const Literal& want, const std::string& what) {
+  ASSERT_EQ(got.parts().size(), want.parts().size()) << what;
+  for (size_t i = 0; i < got.parts().size(); ++i) expect_equal(got.parts()[i], want.parts()[i], what);
+  ASSERT_EQ(join(got.shape().dims), join(want.shape().dims)) << what;
+  EXPECT_EQ(to_string(got), to_string(want)) << what;
+}
+
+// The program on random arguments; bounded parameter dimensions take size `n`, and so do scalar s32
+// parameters. `native`: it must not run on the evaluator.
+void expect_agree(const std::string& text, int64_t n, bool native) {
+  auto m = parse_hlo(kCombiners + text);
+  ASSERT_TRUE(m.ok()) << m.status() << text;
+  std::mt19937_64 rng(static_cast<uint64_t>(n) + 1);
+  std::vector<Literal> args;
+  for (const Instr* p : (*m)->entry()->params()) {
+    Shape s = p->shape;
+    for (int64_t d = 0; d < s.rank(); ++d)
+      if (s.is_dynamic(d)) s.dims[d] = n;
+    s.dynamic.clear();
+    args.push_back(s.is_scalar() && s.dtype == Dtype::kS32 ? Literal::scalar_int(Dtype::kS32, n) : random_values(s, rng));
+  }
+  auto want = evaluate(**m, args);
+  ASSERT_TRUE(want.ok()) << want.status() << text;
+  auto exe = compile(std::move(*m));
+  ASSERT_TRUE(exe.ok()) << exe.status() << text;
+  EXPECT_EQ((*exe)->plan() != nullptr, native) << text;
+  auto got = (*exe)->run(args);
+  ASSERT_TRUE(got.ok()) << got.status() << text;
+  expect_equal(*got, *want, text + " size " + std::to_string(n));
+}
+
+void expect_all_sizes(const std::string& text, int64_t bound, bool native = true) {
+  for (int64_t n : {bound, bound - 1, int64_t{1}, int64_t{0}, bound / 2}) expect_agree(text, n, native);
+}
+
+TEST(Bounded, ElementsAndSizes) {
+  expect_all_sizes("ENTRY e { x = f32[6,4] parameter(0)\n n = s32[] parameter(1)\n"
+                   " s = f32[<=6,4] set-dimension-size(x, n), dimensions={0}\n"
+                   " a = f32[<=6,4] add(s, s)\n ROOT r = f32[<=6,4] exponential(a) }", 6);
+  expect_all_sizes("ENTRY e { x = f32[<=6,4] parameter(0)\n y = f32[4] parameter(1)\n"
+                   " b = f32[<=6,4] multiply(x, x)\n t = f32[4,<=6] transpose(b), dimensions={1,0}\n"
+                   " n = s32[] get-dimension-size(t), dimensions={1}\n m = s32[] get-dimension-size(t), dimensions={0}\n"
+                   " ROOT r = (f32[4,<=6], s32[], f32[4], s32[]) tuple(t, n, y, m) }", 6);
+  expect_all_sizes("ENTRY e { x = f32[3,<=6,2] parameter(0)\n a = f32[3,<=6,2] reverse(x), dimensions={0,2}\n"
+                   " s = f32[2,<=6,1] slice(a), slice={[1:3], [0:6], [0:1]}\n z = f32[] constant(7)\n"
+                   " ROOT r = f32[2,<=6,4] pad(s, z), padding=0_0x0_0x1_2 }", 6);
+}
+
+TEST(Bounded, Reductions) {
+  for (std::string d : {"{0}", "{1}", "{0,1}"}) {
+    const std::string out = d == "{0}" ? "f32[3]" : d == "{1}" ? "f32[<=5]" : "f32[]";
+    for (std::string f : {"add", "max"})
+      expect_all_sizes("ENTRY e { x = f32[<=5,3] parameter(0)\n z = f32[] constant(2.5)\n ROOT r = " + out +
+                       " reduce(x, z), dimensions=" + d + ", to_apply=" + f + " }", 5);
+  }
+  expect_all_sizes("ENTRY e { x = s32[40,<=5] parameter(0)\n z = s32[] constant(3)\n"
+                   " ROOT r = s32[40] reduce(x, z), dimensions={1}, to_apply=min }", 5);
+  expect_all_sizes("ENTRY e { x = f64[<=5,<=5] parameter(0)\n z = f64[] constant(3)\n"
+                   " ROOT r = f64[] reduce(x, z), dimensions={0,1}, to_apply=mul }", 5);
+  expect_all_sizes("ENTRY e { x = u8[<=9] parameter(0)\n z = u8[] constant(3)\n"
+                   " ROOT r = u8[] reduce(x, z), dimensions={0}, to_apply=xor }", 9);
+  // An unknown combiner has no identity: such a program stays on the evaluator.
+  expect_all_sizes("ENTRY e { x = f32[<=5] parameter(0)\n z = f32[] constant(1)\n"
+                   " ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=odd }", 5, false);
+}
+
+TEST(Bounded, PaddingIsNotSeen) {
+  // Infinities and NaNs that arise in the padding must not reach what counts.
+  expect_all_sizes("ENTRY e { x = f32[6] parameter(0)\n n = s32[] parameter(1)\n i = f32[6] iota(), iota_dimension=0\n"
+                   " o = f32[] constant(0)\n zs = f32[6] broadcast(o), dimensions={}\n q = f32[6] divide(zs, zs)\n"
+                   " p = pred[6] compare(i, x), direction=LT\n v = f32[6] select(p, i, i)\n"
+                   " s = f32[<=6] set-dimension-size(v, n), dimensions={0}\n u = f32[<=6] divide(s, s)\n"
+                   " w = f32[<=6] add(s, s)\n d = f32[] dot(w, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n"
+                   " r = f32[] reduce(w, o), dimensions={0}, to_apply=max\n ROOT t = (f32[], f32[]) tuple(d, r) }", 6);
+}
+
+TEST(Bounded, Contractions) {
+  expect_all_sizes("ENTRY e { x = f32[3,<=7] parameter(0)\n y = f32[<=7,4] parameter(1)\n"
+                   " ROOT r = f32[3,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }", 7);
+  expect_all_sizes("ENTRY e { x = f32[<=7,3] parameter(0)\n y = f32[3,<=7] parameter(1)\n"
+                   " ROOT r = f32[<=7,<=7] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }", 7);
+}
+
+TEST(Bounded, GatherAndScatter) {
+  expect_all_sizes("ENTRY e { x = f32[9,2] parameter(0)\n i = s32[<=6] parameter(1)\n"
+                   " ROOT r = f32[<=6,2] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, "
+                   "start_index_map={0}, index_vector_dim=1, slice_sizes={1,2} }", 6);
+  for (std::string f : {"add", "max"})
+    expect_all_sizes("ENTRY e { x = f32[9,2] parameter(0)\n i = s32[<=6] parameter(1)\n u = f32[<=6,2] parameter(2)\n"
+                     " ROOT r = f32[9,2] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, "
+                     "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=" + f + " }", 6);
+}
+
+TEST(Bounded, ReshapesAndConcatenations) {
+  expect_all_sizes("ENTRY e { x = f32[<=6,1] parameter(0)\n ROOT r = f32[<=6] reshape(x) }", 6);
+  expect_all_sizes("ENTRY e { x = f32[<=6] parameter(0)\n ROOT r = f32[1,<=6,1] reshape(x) }", 6);
+  expect_all_sizes("ENTRY e { x = f32[2,<=6,3] parameter(0)\n ROOT r = f32[2,<=18] reshape(x) }", 6);
+  expect_all_sizes("ENTRY e { x = f32[<=6,2] parameter(0)\n y = f32[3,2] parameter(1)\n"
+                   " ROOT r = f32[<=15,2] concatenate(x, y, x), dimensions={0} }", 6);
+  expect_all_sizes("ENTRY e { x = f32[<=6,2] parameter(0)\n"
+                   " ROOT r = f32[<=6,4] concatenate(x, x), dimensions={1} }", 6);
+}
+
+TEST(Bounded, IllegalSizeIsAnError) {
+  auto m = parse_hlo("HloModule b\nENTRY e { x = f32[6] parameter(0)\n n = s32[] parameter(1)\n"
+                     " s = f32[<=6] set-dimension-size(x, n), dimensions={0}\n ROOT r = f32[<=6] negate(s) }");
+  ASSERT_TRUE(m.ok()) << m.status();
+  const Literal x(Shape::array(Dtype::kF32, {6}));
+  auto exe = compile(std::move(*m));
+  ASSERT_TRUE(exe.ok()) << exe.status();
+  ASSERT_TRUE((*exe)->plan() != nullptr);
+  for (int64_t n : {-1, 7}) EXPECT_FALSE((*exe)->run({x, Literal::scalar_int(Dtype::kS32, n)}).ok());
+  EXPECT_FALSE((*exe)->run({Literal(Shape::array(Dtype::kF32, {5})), Literal::scalar_int(Dtype::kS32, 2)}).ok());
+}
+
+TEST(Bounded, SizesThatSayNothingAreDropped) {
+  auto m = parse_hlo("HloModule b\nENTRY e { x = f32[6] parameter(0)\n n = s32[] constant(6)\n"
+                     " s = f32[6] set-dimension-size(x, n), dimensions={0}\n ROOT r = f32[6] negate(s) }");
+  ASSERT_TRUE(m.ok()) << m.status();
+  auto exe = compile(std::move(*m));
+  ASSERT_TRUE(exe.ok()) << exe.status();
+  ASSERT_TRUE((*exe)->plan() != nullptr);
+  const Literal x = Literal::of(Dtype::kF32, {6}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
+  Literal y(x.shape());
+  const void* in[] = {x.bytes()};
+  void* out[] = {y.mutable_bytes()};
+  ASSERT_TRUE((*exe)->run_raw(in, out).ok());
+  EXPECT_EQ(y.get_float(5), -6);
+}
+
+}  // namespace
+}  // namespace braze
