@@ -120,6 +120,15 @@ def test_results_as_npy(folder):
     assert out.split()[-1] == braze("run", SEED)[0].split()[-1]
 
 
+def test_unknown_sizes_come_from_arrays(folder):
+    (folder / "x.mlir").write_text(
+        "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }")
+    braze("run", folder / "x.mlir", code=1)
+    braze("run", folder / "x.mlir", "--shape", "0=3", "--output", folder)
+    out, _ = braze("run", folder / "x.mlir", "--input", f"0={folder}/result_0.npy")
+    assert out.startswith("result 0: f32[3] "), out
+
+
 def test_backends_agree(_):
     for backend in ("cpu", "kernel"):
         out, _ = braze("run", STEP, "--backend", backend, "--compare", "reference")

@@ -53,7 +53,9 @@ Result<Literal> make_input(const Shape& shape, std::string_view kind, int64_t nu
   } else if (kind != "random" && kind != "zeros" && kind != "iota") {
     return invalid("'", kind, "': expected FILE.npy, random:SEED, zeros or iota");
   }
-  if (!shape.is_static()) return invalid("input ", number, " has an unknown dimension");
+  if (!shape.is_static())
+    return invalid("argument ", number, " is ", to_string(shape, false),
+                   ": its sizes must be known to make it up (braze run --shape)");
   Literal l(shape);
   if (shape.is_array()) fill(l, kind, seed * 1000003 + static_cast<uint64_t>(number));
   return l;

@@ -209,6 +209,35 @@ void entry_results(Module& m, Computation& c, const mlir::Op& func, size_t count
     m.other["entry_result_shardings"] = shardings;
 }
 
+// Sizes that are known on both sides must be the same.
+bool may_be(const Shape& declared, const Shape& returned) {
+  if (declared.dtype != returned.dtype || declared.tuple.size() != returned.tuple.size()) return false;
+  for (size_t k = 0; k < declared.tuple.size(); ++k)
+    if (!may_be(declared.tuple[k], returned.tuple[k])) return false;
+  if (declared.rank() != returned.rank()) return false;
+  for (int64_t d = 0; d < declared.rank(); ++d) {
+    if (declared.dims[d] == kUnknownDim || returned.dims[d] == kUnknownDim) continue;
+    if (declared.dims[d] != returned.dims[d]) return false;
+  }
+  return true;
+}
+
+// The function returns what its type says.
+Status check_results(const mlir::Op& func, absl::Span<Instr* const> out) {
+  const Attr* type = func.attr("function_type");
+  if (!type || !type->type || type->type->kind != mlir::TypeKind::kFunction) return absl::OkStatus();
+  const auto& results = type->type->results;
+  if (results.size() != out.size())
+    return invalid("the type has ", results.size(), " results, ", out.size(), " are returned");
+  for (size_t k = 0; k < out.size(); ++k) {
+    ASSIGN(Shape declared, import_type(*results[k]));
+    if (!may_be(declared, out[k]->shape))
+      return invalid("result ", k, " is declared as ", mlir::print_type(*results[k]), ", a value of type ",
+                     to_string(out[k]->shape, false), " is returned");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Status import_function(Program& p, const mlir::Op& func, bool is_entry) {
@@ -231,6 +260,8 @@ Status import_function(Program& p, const mlir::Op& func, bool is_entry) {
     scope.values[block->arg(k)] = i;
   }
   ASSIGN(std::vector<Instr*> out, import_block(scope, *block));
+  if (Status s = check_results(func, out); !s.ok())
+    return op_error(p.source, func, note(str_cat("@", name->text), s));
   c->set_root(out.size() == 1 ? out[0] : scope.b.tuple(out));
   TRY(scope.b.status());
   p.functions[name->text] = c;

@@ -22,6 +22,10 @@ void add_source(CLI::App* verb, SourceFlags* s, bool required) {
       verb->add_option("file", s->file, "The program, in any form; - reads standard input");
   if (required) file->required();
   verb->add_option("--entry", s->entry, "Function of an MLIR module to run")->capture_default_str();
+  verb->add_option("--shape", s->shape,
+                   "Sizes of argument k (from 0) as k=2,3 where the program leaves them unknown. May be "
+                   "repeated")
+      ->allow_extra_args(false);
   verb->add_flag("--fill-elided", s->fill_elided,
                  "Make up the values that HLO text leaves out: constant({...})");
 }
@@ -33,7 +37,8 @@ void add_run(CLI::App& app, RunOptions* r, int* code) {
       "--input", r->input,
       "Argument k (from 0) as k=FILE.npy, k=random:SEED, k=zeros or k=iota; without \"k=\" for "
       "all that are not named. May be repeated. Default: random:0, floats in [-1,1), integers in "
-      "[0,8)");
+      "[0,8)")
+      ->allow_extra_args(false);
   v->add_option("--output", r->output,
                 "Folder for results as result_N.npy, or - to print them whole");
   v->add_option("--backend", r->backend, kBackends)->capture_default_str()->check(kBackendNames);

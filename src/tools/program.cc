@@ -5,6 +5,8 @@
 #include <iostream>
 #include <iterator>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "base/npy.h"
 
 namespace braze::tools {
@@ -14,12 +16,46 @@ Result<std::string> read_input_file(const std::string& file) {
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
 }
 
+namespace {
+
+// Argument k's shape with the sizes of "k=2,3" among the flags.
+Result<Shape> shape_from(const SourceFlags& flags, int64_t k, const Shape& own) {
+  for (const std::string& f : flags.shape) {
+    const size_t eq = f.find('=');
+    if (eq == std::string::npos || f.substr(0, eq) != std::to_string(k)) continue;
+    Dims dims;
+    for (const std::string& d : std::vector<std::string>(absl::StrSplit(f.substr(eq + 1), ','))) {
+      int64_t v = 0;
+      if (!absl::SimpleAtoi(d, &v) || v < 0) return invalid("--shape ", f, ": '", d, "' is no size");
+      dims.push_back(v);
+    }
+    if (static_cast<int64_t>(dims.size()) != own.rank())
+      return invalid("--shape ", f, ": argument ", k, " is ", to_string(own, false));
+    Shape s = own;
+    s.dims = dims;
+    s.dynamic.clear();
+    return s;
+  }
+  if (!own.is_static())
+    return invalid("argument ", k, " is ", to_string(own, false),
+                   ": give its sizes, as in --shape ", k, "=2,3");
+  return own;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Module>> read_program(const SourceFlags& flags) {
   ASSIGN(std::string bytes, read_input_file(flags.file));
   ReadOptions options;
   options.file = flags.file == "-" ? "<stdin>" : flags.file;
   options.entry = flags.entry;
   options.fill_elided = flags.fill_elided;
+  ASSIGN(std::unique_ptr<Module> m, read_module(bytes, options));
+  if (flags.shape.empty()) return m;
+  for (const Instr* p : m->entry()->params()) {
+    ASSIGN(Shape s, shape_from(flags, p->parameter_number(), p->shape));
+    options.argument_shapes.push_back(std::move(s));
+  }
   return read_module(bytes, options);
 }
 

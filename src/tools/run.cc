@@ -38,6 +38,25 @@ Result<Literal> input_for(const RunOptions& o, int64_t k, const Shape& shape) {
   return make_input(shape, kind, k);
 }
 
+// Reads the program; sizes it leaves unknown come from the arrays given as k=FILE.npy.
+Result<std::unique_ptr<Module>> read_with_inputs(const RunOptions& o) {
+  ASSIGN(std::unique_ptr<Module> m, read_program(o.source));
+  SourceFlags source = o.source;
+  for (const Instr* p : m->entry()->params()) {
+    if (p->shape.is_static()) continue;
+    const std::string head = str_cat(p->parameter_number(), "=");
+    for (const std::string& i : o.input) {
+      if (i.substr(0, head.size()) != head || i.size() < 5 || i.substr(i.size() - 4) != ".npy")
+        continue;
+      ASSIGN(std::string bytes, read_file(i.substr(head.size())));
+      ASSIGN(NpyArray a, read_npy(bytes));
+      source.shape.push_back(head + join(Dims(a.dims.begin(), a.dims.end())));
+    }
+  }
+  if (source.shape.size() == o.source.shape.size()) return m;
+  return read_program(source);
+}
+
 // "k=KIND" or "KIND".
 Status check_input_flag(const std::string& flag) {
   const size_t eq = flag.find('=');
@@ -159,7 +178,7 @@ Status compare(const RunOptions& o, const Literal& value, const Literal& expecte
 
 Status run_program(const RunOptions& o) {
   const auto start = std::chrono::steady_clock::now();
-  ASSIGN(std::unique_ptr<Module> module, read_program(o.source));
+  ASSIGN(std::unique_ptr<Module> module, read_with_inputs(o));
   const double read_ms = since(start);
   std::unique_ptr<Module> copy = o.compare.empty() ? nullptr : module->clone();
   CompileOptions options;

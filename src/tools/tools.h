@@ -14,6 +14,7 @@ struct SourceFlags {
   std::string file;             // "-": standard input
   std::string entry = "main";   // function of an MLIR module
   bool fill_elided = false;     // make up constant({...})
+  std::vector<std::string> shape;  // "k=2,3": sizes of arguments whose own are unknown
 };
 
 struct RunOptions {
