@@ -216,7 +216,7 @@ void DebugSession::snapshot(absl::Span<const Literal> args, const Literal& resul
   s.platform = "cpu";
   auto bytes = write_hlo_snapshot(s);
   if (bytes.ok())
-    write(absl::StrFormat("snapshot.%d.pb", snapshots_++), *bytes);
+    write(absl::StrFormat("snapshot.%d.pb", snapshots_.fetch_add(1)), *bytes);
   else
     note(str_cat("dump: ", bytes.status().message()));
 }

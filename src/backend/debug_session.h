@@ -9,6 +9,7 @@
 // debug output and never fails the compilation.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -54,7 +55,8 @@ class DebugSession {
   std::string prefix_;  // DIR/module_0007.NAME; empty: no dumps of this module
   std::string name_;
   std::unique_ptr<Module> original_;  // for snapshots
-  int64_t pass_number_ = 0, snapshots_ = 0;
+  int64_t pass_number_ = 0;
+  std::atomic<int64_t> snapshots_{0};  // runs may come from several threads
 };
 
 }  // namespace braze
