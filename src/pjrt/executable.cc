@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "pjrt/element_type.h"
+#include "pjrt/recompilation.h"
 #include "pjrt/slots.h"
 
 namespace braze::pjrt {
@@ -104,6 +105,7 @@ Result<PJRT_LoadedExecutable*> load(PJRT_Client* client, std::string_view code,
     }
   }
   ASSIGN(c->program, compile_program(code, o));
+  note_compilation(c->program->facts());
   c->code = std::string(code);
   c->option_bytes = std::string(option_bytes);
   fill_lists(*c);

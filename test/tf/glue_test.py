@@ -71,10 +71,24 @@ class OtherBuilds(unittest.TestCase):
 
 
 class InTensorFlow(unittest.TestCase):
-    def test_active(self):
-        out, log = ask(TENSORFLOW, BRAZE_DEBUG="1")
+    def test_active_and_what_it_shows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out, log = ask(TENSORFLOW + "f(tf.ones([2, 3]))\n", BRAZE_DEBUG="1",
+                           XLA_FLAGS=f"--xla_dump_to={folder} --xla_dump_hlo_as_proto")
+            files = os.listdir(folder)
+            replayed = self.replay(folder)
         self.assertEqual(out, '["active", "TensorFlow 2.21.0 compiles for CPU with Braze", 7.0]')
         self.assertRegex(log, "braze: __inference_.*compiled in")
+        self.assertIn("compiled again, program 2: argument 0 is f32[2,3], was f32[]", log)
+        for end in ("before_optimizations.hlo.pb", "cpu_after_optimizations.hlo.pb", "ir-with-opt.ll"):
+            self.assertEqual(sum(f.endswith(end) for f in files), 2, (end, files))
+        if replayed:
+            self.assertEqual(replayed.returncode, 0, replayed.stdout + replayed.stderr)
+
+    def replay(self, folder):
+        tool = pathlib.Path(os.environ["BRAZE_LIBRARY"]).parent / "braze"
+        if tool.exists():
+            return subprocess.run([str(tool), "replay", folder], capture_output=True, text=True)
 
     def test_switched_off(self):
         out, _ = ask(TENSORFLOW, BRAZE_TF="0")
