@@ -29,6 +29,7 @@ def xla(folder, repeat):
     from jax._src import xla_bridge
     from jaxlib import _jax, xla_client
 
+    jax.config.update("jax_enable_x64", True)  # arrays keep the case's own types
     spec = importlib.util.spec_from_file_location("inputs", folder.parent / "inputs.py")
     inputs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(inputs)
