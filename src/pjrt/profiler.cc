@@ -142,7 +142,7 @@ std::string xspace_proto(const trace::Recording& r) {
   pbf_writer space(out);
   pbf_writer plane(space, 1);
   plane.add_int64(1, 1);
-  plane.add_string(2, "/device:CPU:0 (Braze)");
+  plane.add_string(2, "/device:CUSTOM:Braze");
   std::map<std::string_view, int64_t> names;
   int64_t id = 0;
   for (const auto& [key, events] : lines)

@@ -152,7 +152,8 @@ Status Executor::step(const PlanStep& s, Call& c) {
       return absl::OkStatus();
     }
     case PlanStep::Kind::kWhile:
-      if (s.driver >= 0 && !c.observer) return native_loop(kernels_.drivers[s.driver], c);
+      if (s.driver >= 0 && !c.observer && !trace::on())
+        return native_loop(kernels_.drivers[s.driver], c);
       while (true) {
         TRY(steps(s.nested[0], c));
         if (!*c.address[s.predicate]) return absl::OkStatus();

@@ -116,7 +116,7 @@ class Profiling(OnBraze):
                 f(x).block_until_ready()
             data = b"".join(open(os.path.join(d, n), "rb").read()
                             for d, _, names in os.walk(folder) for n in names if n.endswith(".pb"))
-        self.assertIn(b"(Braze)", data)
+        self.assertIn(b"/device:CUSTOM:Braze", data)
         self.assertIn(b"jit__lambda", data)
         self.assertIn(b"kernel (thread", data)
 
