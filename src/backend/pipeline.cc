@@ -17,6 +17,7 @@
 #include "passes/fuse.h"
 #include "passes/inline_calls.h"
 #include "passes/sort_to_topk.h"
+#include "passes/transposed_dot.h"
 
 namespace braze {
 namespace {
@@ -37,11 +38,13 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return expand(m); }},
     {{"sort-to-topk", "sorts of which the first elements are read become selections"},
      [](Module& m, const FuseOptions&) { return sort_to_topk(m); }},
+    {{"transposed-dot", "products whose free dimensions are exchanged swap their operands"},
+     [](Module& m, const FuseOptions&) { return transposed_dot(m); }},
     {{"fuse", "instructions are grouped into kernels"},
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
 constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",
-                                          "cleanup", "sort-to-topk", "fuse"};
+                                          "cleanup", "sort-to-topk", "transposed-dot", "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)
