@@ -17,6 +17,7 @@ namespace braze::pjrt {
 struct ProgramOptions {
   int64_t replicas = 1, partitions = 1;
   std::vector<int64_t> devices;  // device ids, [replica][partition]; empty: the first ones
+  bool live = false;             // the host that made the program waits: its pointers hold
   bool portable = false;         // runs on whatever device a call names
   bool check = false;            // braze_check: verify the module after each pass
   std::string backend = "cpu";   // braze_backend: cpu or reference

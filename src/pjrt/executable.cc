@@ -88,9 +88,10 @@ std::string serialize(const Compiled& c) {
 }  // namespace
 
 Result<PJRT_LoadedExecutable*> load(PJRT_Client* client, std::string_view code,
-                                    std::string_view option_bytes) {
+                                    std::string_view option_bytes, bool live) {
   auto c = std::make_shared<Compiled>();
   ASSIGN(c->options, parse_compile_options(option_bytes));
+  c->options.live = live;
   auto x = std::make_unique<PJRT_LoadedExecutable>();
   ProgramOptions& o = c->options;
   if (o.devices.empty())
@@ -119,7 +120,7 @@ Status Client_Compile(PJRT_Client_Compile_Args& a) {
   if (format != "mlir" && format != "hlo")
     return invalid("a program in format '", format, "': mlir and hlo are known");
   ASSIGN(a.executable, load(a.client, {a.program->code, a.program->code_size},
-                            {a.compile_options, a.compile_options_size}));
+                            {a.compile_options, a.compile_options_size}, true));
   return absl::OkStatus();
 }
 

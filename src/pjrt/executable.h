@@ -50,7 +50,8 @@ struct PJRT_LoadedExecutable {
 
 namespace braze::pjrt {
 
+// `live`: the program comes from the host itself, now.
 Result<PJRT_LoadedExecutable*> load(PJRT_Client* client, std::string_view code,
-                                    std::string_view option_bytes);
+                                    std::string_view option_bytes, bool live = false);
 
 }  // namespace braze::pjrt

@@ -127,6 +127,34 @@ Status to_parts(std::vector<Shape>* shapes, const std::vector<spmd::Tiling>& til
   return absl::OkStatus();
 }
 
+// What jaxlib keeps in the configuration of an InspectSharding call: a function that wants the sharding.
+struct InspectArgs {
+  const char* sharding;  // OpSharding
+  size_t size;
+  const char* error;
+  void* scratch;
+  void (*free_error)(InspectArgs*);
+};
+struct InspectFunction {
+  void (*call)(void* data, InspectArgs*);
+  void* data;
+};
+
+Status inspect(const Instr& call, const spmd::Tiling& operand) {
+  const std::string& config = call.as<CustomCallAttrs>().backend_config;
+  InspectFunction f;
+  if (config.size() != sizeof(f))
+    return invalid("InspectSharding: a configuration of ", config.size(), " bytes holds no function");
+  std::memcpy(&f, config.data(), sizeof(f));
+  const std::string sharding = sharding_proto(operand);
+  InspectArgs args = {sharding.data(), sharding.size(), nullptr, nullptr, nullptr};
+  f.call(f.data, &args);
+  if (!args.error) return absl::OkStatus();
+  const Status s = internal("Error calling inspect_sharding: ", args.error);
+  if (args.free_error) args.free_error(&args);
+  return s;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Program>> compile_partitioned(std::unique_ptr<Module> m, ProgramFacts f,
@@ -135,6 +163,7 @@ Result<std::unique_ptr<Program>> compile_partitioned(std::unique_ptr<Module> m, 
   m->num_partitions = o.partitions;
   spmd::ExpandOptions expand_options;
   expand_options.by_device = true;
+  if (o.live) expand_options.inspect = inspect;
   ASSIGN(spmd::Expanded map, spmd::expand_devices(*m, expand_options));
   TRY(to_parts(&f.arguments, map.argument_tilings, &f.argument_shardings));
   TRY(to_parts(&f.results, map.result_tilings, &f.result_shardings));

@@ -191,6 +191,7 @@ Result<Value> Expander::instruction(Body& body, Values& values, const Instr& i) 
                : leave_manual(body, values.at(i.operand(0)), i);
   if (is_collective(i.op)) return collective(body, values, i);
   if (i.is(Op::kPartitionId) || i.is(Op::kReplicaId)) return device_number(body, i);
+  if (asks_for_sharding(i)) return placed_call(body, values, i);
   if (i.is(Op::kOptBarrier) && values.at(i.operand(0)).tuple)
     return barrier(body, values.at(i.operand(0)), i);
   if (i.is(Op::kWhile) && has_device_ops(i)) return loop(body, values.at(i.operand(0)), i);
@@ -227,6 +228,11 @@ class Entry {
 
   Result<Expanded> run() {
     out_.devices = n_;
+    if (options_.by_device && module_.num_replicas == 1) {
+      CallTilings calls;
+      ASSIGN(tilings_, propagate_results(module_, x_.meshes(), n_, &calls));
+      x_.set_calls(std::move(calls), options_.inspect);
+    }
     std::vector<Value> arguments;
     for (const Instr* p : module_.entry()->params()) {
       auto v = options_.by_device ? parts_argument(*p) : whole_argument(*p);
@@ -293,16 +299,11 @@ class Entry {
   Status parts_results(const Value& root) {
     std::vector<std::pair<Value, Shape>> leaves;
     leaves_of(root, module_.entry()->root()->shape, &leaves);
-    std::vector<Tiling> tilings;
-    if (module_.num_replicas == 1) {
-      ASSIGN(tilings, propagate_results(module_, x_.meshes(), n_));
-    } else {
-      for (const auto& leaf : leaves)
-        tilings.push_back(replicated(leaf.second.is_array() ? leaf.second.rank() : 0, n_));
-    }
+    for (size_t k = tilings_.size(); k < leaves.size(); ++k)
+      tilings_.push_back(replicated(leaves[k].second.is_array() ? leaves[k].second.rank() : 0, n_));
     std::vector<Instr*> results;
     for (size_t k = 0; k < leaves.size(); ++k) {
-      Tiling& t = tilings[k];
+      Tiling& t = tilings_[k];
       auto tile = tile_shape(leaves[k].second, t);
       TRY(note(str_cat("result ", k), tile.status()));
       std::map<Instr*, int64_t> known;
@@ -337,6 +338,7 @@ class Entry {
   Expander x_;
   Body body_;
   int64_t n_, next_ = 0;
+  std::vector<Tiling> tilings_;  // of result leaves
   Expanded out_;
 };
 

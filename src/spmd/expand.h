@@ -15,6 +15,7 @@
 // Interface: expand_devices. The module must be fresh from a frontend; its calls are inlined here.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct ExpandOptions {
   // The entry takes and gives the parts that devices hold, each distinct one once. Else whole arrays, or,
   // of several replicas, an array for each.
   bool by_device = false;
+  // Hears of calls of InspectSharding and how their operand lies.
+  std::function<Status(const Instr& call, const Tiling& operand)> inspect;
 };
 
 // Of by_device: which parameter and which result of the new entry belongs to a leaf on a device.

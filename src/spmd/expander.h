@@ -14,6 +14,7 @@
 #include "ops/builder.h"
 #include "ops/collectives.h"
 #include "spmd/expand.h"
+#include "spmd/propagate.h"
 #include "spmd/tiling.h"
 
 namespace braze::spmd {
@@ -54,6 +55,11 @@ class Expander {
 
   int64_t devices() const { return replicas_ * partitions_; }
   const MeshTable& meshes() const { return meshes_; }
+  // How operands lie of calls that ask for it, and who else hears of it.
+  void set_calls(CallTilings calls, std::function<Status(const Instr&, const Tiling&)> inspect) {
+    calls_ = std::move(calls);
+    inspect_ = std::move(inspect);
+  }
 
   // The value of `c` on `arguments`, written into `body`.
   Result<Value> expand(Body& body, const Computation& c, absl::Span<const Value> arguments);
@@ -76,6 +82,7 @@ class Expander {
   Result<Value> instruction(Body& body, Values& values, const Instr& i);
   Result<Value> generic(Body& body, const Values& values, const Instr& i);
   Instr* clone(Body& body, const Instr& i, absl::Span<Instr* const> operands);
+  Result<Value> placed_call(Body& body, const Values& values, const Instr& i);
   Value barrier(Body& body, const Value& v, const Instr& i);
   bool has_device_ops(const Computation& c);
   bool has_device_ops(const Instr& i);
@@ -112,6 +119,8 @@ class Expander {
   Module& module_;
   MeshTable meshes_;
   int64_t replicas_, partitions_;
+  CallTilings calls_;
+  std::function<Status(const Instr&, const Tiling&)> inspect_;
   int64_t made_ = 0;
   int depth_ = 0;
   absl::flat_hash_map<const Computation*, bool> has_device_ops_;

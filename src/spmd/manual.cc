@@ -100,4 +100,44 @@ Result<Value> Expander::leave_manual(Body& body, const Value& v, const Instr& i)
   return out;
 }
 
+// Calls that look at how their operands lie. InspectSharding hands its operand on. A callback that gives no
+// arrays runs on each part.
+Result<Value> Expander::placed_call(Body& body, const Values& values, const Instr& i) {
+  auto at = calls_.find(&i);
+  const bool known = at != calls_.end() && at->second.size() == i.operands.size();
+  if (i.as<CustomCallAttrs>().target == "InspectSharding") {
+    if (i.operands.empty()) return invalid("InspectSharding takes an operand");
+    if (inspect_)
+      TRY(inspect_(i, known ? at->second[0] : replicated(i.operand(0)->shape.rank(), devices())));
+    return values.at(i.operand(0));
+  }
+  bool arrays = i.shape.is_array();
+  for (const Shape& s : i.shape.tuple) arrays |= s.is_array();
+  std::vector<std::vector<Instr*>> operands;
+  bool whole_operands = !known;
+  for (size_t k = 0; k < i.operands.size(); ++k) {
+    operands.push_back(whole(body, values.at(i.operand(static_cast<int64_t>(k)))));
+    whole_operands |= operands.back().size() != 1;
+  }
+  if (arrays || whole_operands) return generic(body, values, i);
+  std::map<std::vector<Instr*>, Instr*> made;
+  Value out;
+  for (int64_t d = 0; d < devices(); ++d) {
+    std::vector<Instr*> mine;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      Instr* x = operands[k][0];
+      if (x->shape.is_array()) {
+        ASSIGN(const Shape tile, tile_shape(x->shape, at->second[k]));
+        x = piece(body, x, tile, at->second[k], d);
+      }
+      mine.push_back(x);
+    }
+    Instr*& call = made[mine];
+    if (!call) call = clone(body, i, mine);
+    out.copies.push_back(call);
+  }
+  join_same(&out);
+  return out;
+}
+
 }  // namespace braze::spmd

@@ -39,6 +39,11 @@ class Propagation {
       if (i->is(Op::kParameter)) continue;
       std::vector<const Cuts*> in;
       for (const Instr* o : i->operands) in.push_back(&cuts.at(o));
+      if (asks_for_sharding(*i)) {
+        std::vector<Cuts>& kept = asked_[i];
+        kept.clear();
+        for (const Cuts* c : in) kept.push_back(*c);
+      }
       Cuts out = instruction(*i, in);
       fit(i->shape, &out);
       cuts[i] = std::move(out);
@@ -46,6 +51,8 @@ class Propagation {
     --depth_;
     return cuts.at(c.root());
   }
+
+  const absl::flat_hash_map<const Instr*, std::vector<Cuts>>& asked() const { return asked_; }
 
   // What a text states, over what is known of the value: closed dimensions are as stated, open ones take
   // what is known.
@@ -186,6 +193,8 @@ class Propagation {
                       target == "Sharding" ? *in[0] : out);
       return s.ok() ? *s : out;
     }
+    if (target == "LayoutConstraint" || target == "InspectSharding" || target == "annotate_device_placement")
+      return *in[0];
     // Leading dimensions that the call maps over.
     int64_t batch = 0;
     if (i.extras) {
@@ -220,7 +229,11 @@ class Propagation {
         merge(&c, computation(*i.calls[1], {*in[0]}));
         return c;
       }
-      case Op::kConditional: return computation(*i.calls[0], {*in[1]});
+      case Op::kConditional: {
+        Cuts c = computation(*i.calls[0], {*in[1]});
+        for (size_t k = 1; k < i.calls.size(); ++k) merge(&c, computation(*i.calls[k], {*in[k + 1]}));
+        return c;
+      }
       case Op::kCopy: {
         if (!i.extras || i.extras->sharding.empty()) return *in[0];
         auto s = stated(i.extras->sharding, i.shape, *in[0]);
@@ -315,6 +328,7 @@ class Propagation {
 
   const MeshTable& meshes_;
   const Mesh& mesh_;
+  absl::flat_hash_map<const Instr*, std::vector<Cuts>> asked_;
   int depth_ = 0;
 };
 
@@ -325,7 +339,14 @@ void leaves(const Cuts& c, const Shape& s, std::vector<std::pair<Cuts, Shape>>* 
 
 }  // namespace
 
-Result<std::vector<Tiling>> propagate_results(const Module& m, const MeshTable& meshes, int64_t devices) {
+bool asks_for_sharding(const Instr& i) {
+  if (!i.is(Op::kCustomCall)) return false;
+  const std::string& t = i.as<CustomCallAttrs>().target;
+  return t == "InspectSharding" || t == "xla_ffi_partitioned_python_cpu_callback";
+}
+
+Result<std::vector<Tiling>> propagate_results(const Module& m, const MeshTable& meshes, int64_t devices,
+                                              CallTilings* calls) {
   const Shape& root = m.entry()->root()->shape;
   std::vector<std::pair<Cuts, Shape>> results;
   leaves(uncut(root), root, &results);
@@ -355,6 +376,18 @@ Result<std::vector<Tiling>> propagate_results(const Module& m, const MeshTable& 
   const Cuts all = p.computation(*m.entry(), arguments);
   results.clear();
   leaves(all, root, &results);
+  auto tiled = [&](const Cuts& cuts) {
+    AxisSharding s;
+    s.inline_mesh = *mesh;
+    s.dims = cuts.dims;
+    return tiling_of(s, meshes, devices);
+  };
+  for (const auto& [i, operands] : p.asked())
+    for (const Cuts& c : operands) {
+      if (!calls) break;
+      ASSIGN(Tiling t, tiled(c));
+      (*calls)[i].push_back(std::move(t));
+    }
   for (size_t k = 0; k < results.size(); ++k) {
     auto& [cuts, shape] = results[k];
     const int64_t rank = shape.is_array() ? shape.rank() : 0;
@@ -372,10 +405,7 @@ Result<std::vector<Tiling>> propagate_results(const Module& m, const MeshTable& 
       }
     }
     ASSIGN(cuts, p.stated(stated[k], shape, cuts));
-    s = AxisSharding();
-    s.inline_mesh = *mesh;
-    s.dims = cuts.dims;
-    ASSIGN(Tiling t, tiling_of(s, meshes, devices));
+    ASSIGN(Tiling t, tiled(cuts));
     out.push_back(std::move(t));
   }
   return out;

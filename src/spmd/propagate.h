@@ -5,16 +5,23 @@
 // elementwise, movement, contraction, reduction, loops. Nothing is computed otherwise because of them: they
 // decide only which part of a result each device gets. What no rule covers is replicated.
 //
-// Interface: propagate_results, one tiling for each result leaf. Calls must be inlined.
+// Interface: propagate_results, one tiling for each result leaf. Calls must be inlined. Also tells calls
+// that look at shardings how their operands lie.
 #pragma once
 
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/module.h"
 #include "spmd/tiling.h"
 
 namespace braze::spmd {
 
-Result<std::vector<Tiling>> propagate_results(const Module& m, const MeshTable& meshes, int64_t devices);
+// How the operands of calls that ask for it lie: by custom call.
+using CallTilings = absl::flat_hash_map<const Instr*, std::vector<Tiling>>;
+bool asks_for_sharding(const Instr& i);
+
+Result<std::vector<Tiling>> propagate_results(const Module& m, const MeshTable& meshes, int64_t devices,
+                                              CallTilings* calls = nullptr);
 
 }  // namespace braze::spmd
