@@ -301,9 +301,13 @@ class Entry {
     leaves_of(root, module_.entry()->root()->shape, &leaves);
     for (size_t k = tilings_.size(); k < leaves.size(); ++k)
       tilings_.push_back(replicated(leaves[k].second.is_array() ? leaves[k].second.rank() : 0, n_));
+    TileWise tile_wise(x_, body_);
+    for (size_t k = 0; k < leaves.size(); ++k)
+      for (Instr* x : leaves[k].first.copies) tile_wise.add(x, &tilings_[k]);
+    tile_wise.choose();
     std::vector<Instr*> results;
     for (size_t k = 0; k < leaves.size(); ++k) {
-      Tiling& t = tilings_[k];
+      const Tiling& t = tilings_[k];
       auto tile = tile_shape(leaves[k].second, t);
       TRY(note(str_cat("result ", k), tile.status()));
       std::map<Instr*, int64_t> known;
@@ -311,14 +315,14 @@ class Entry {
       for (int64_t d = 0; d < n_; ++d) {
         Instr* x = leaves[k].first.of(d);
         if (leaves[k].second.is_array())
-          x = x_.piece(body_, x, *tile, t, d);
+          x = t.unreduced() ? x_.piece(body_, x, *tile, t, d) : tile_wise.tile(x, t, t.tile_of(d));
         auto [at, fresh] = known.try_emplace(x, static_cast<int64_t>(results.size()));
         if (fresh) results.push_back(x);
         mine[d] = at->second;
       }
       out_.results.push_back(std::move(mine));
-      out_.result_tilings.push_back(std::move(t));
     }
+    out_.result_tilings = std::move(tilings_);
     computation()->set_root(body_.b.tuple(results));
     return absl::OkStatus();
   }

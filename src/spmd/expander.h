@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ops/builder.h"
 #include "ops/collectives.h"
 #include "spmd/expand.h"
@@ -18,6 +19,31 @@
 #include "spmd/tiling.h"
 
 namespace braze::spmd {
+
+class Expander;
+struct Body;
+
+// Results that are handed out in tiles are computed in tiles as far as elementwise ops lead to them and
+// nobody needs the whole:
+//
+//   slice_k(concat(p0, p1, …) - lr * g)   =>   p_k - lr * slice_k(g)
+class TileWise {
+ public:
+  TileWise(Expander& x, Body& body) : x_(x), body_(body) {}
+  // First all results, then choose().
+  void add(Instr* result, const Tiling* t);
+  void choose();
+  // Tile k of a value; the slice of one that is not computed in tiles.
+  Instr* tile(Instr* i, const Tiling& t, int64_t k);
+
+ private:
+  bool fits(Instr* i, const Tiling** t) const;
+  Expander& x_;
+  Body& body_;
+  absl::flat_hash_map<const Instr*, const Tiling*> results_, chosen_;
+  absl::flat_hash_set<const Instr*> whole_;  // results that are cut in two ways
+  std::map<std::pair<Instr*, int64_t>, Instr*> made_;
+};
 
 struct Value {
   std::vector<Instr*> copies;  // one, or one for each device

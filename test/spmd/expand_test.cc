@@ -252,6 +252,48 @@ TEST(ExpandDevices, PartsAreNotAssembled) {
     EXPECT_TRUE(i->is(Op::kParameter) || i->is(Op::kAdd) || i->is(Op::kTuple)) << i->name;
 }
 
+// What only leads to tiles is computed in tiles; what somebody needs whole is not.
+TEST(ExpandDevices, UpdatesAreComputedInTiles) {
+  constexpr std::string_view kText = R"(
+module attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func @main(%p: tensor<4x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %g: tensor<4x3xf32>,
+                  %r: tensor<f32>)
+      -> (tensor<4x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, tensor<f32>) {
+    %c = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.sine %p : tensor<4x3xf32>
+    %n = stablehlo.reduce(%s init: %c) applies stablehlo.add across dimensions = [0, 1] : (tensor<4x3xf32>, tensor<f32>) -> tensor<f32>
+    %b = stablehlo.broadcast_in_dim %r, dims = [] : (tensor<f32>) -> tensor<4x3xf32>
+    %1 = stablehlo.multiply %b, %g : tensor<4x3xf32>
+    %2 = stablehlo.add %s, %1 : tensor<4x3xf32>
+    return %2, %n : tensor<4x3xf32>, tensor<f32>
+  }
+})";
+  auto whole = import_text(kText), parts = import_text(kText);
+  ASSERT_TRUE(whole && parts);
+  spmd::ExpandOptions o;
+  o.by_device = true;
+  auto e = spmd::expand_devices(*parts, o);
+  ASSERT_TRUE(e.ok()) << e.status();
+  ASSERT_TRUE(verify(*parts).ok()) << verify(*parts);
+  for (const auto& i : parts->entry()->instrs()) {
+    if (i->is(Op::kMultiply) || i->is(Op::kAdd)) EXPECT_EQ(i->shape.dims, (Dims{2, 3})) << i->name;
+    if (i->is(Op::kSin)) EXPECT_EQ(i->shape.dims, (Dims{4, 3}));
+  }
+  ASSERT_TRUE(spmd::expand_devices(*whole).ok());
+  auto p = make_input(Shape::array(Dtype::kF32, {4, 3}), "random:1", 0);
+  auto g = make_input(Shape::array(Dtype::kF32, {4, 3}), "random:1", 1);
+  auto r = make_input(Shape::scalar(Dtype::kF32), "random:1", 2);
+  const std::string bytes = bytes_of(*p);
+  auto half = [&](size_t k) {
+    return Literal::from_bytes(Shape::array(Dtype::kF32, {2, 3}), std::string_view(bytes).substr(k * 24, 24));
+  };
+  auto want = evaluate(*whole, {*p, *g, *r});
+  auto got = evaluate(*parts, {half(0), half(1), *g, *r});
+  ASSERT_TRUE(want.ok() && got.ok()) << want.status() << got.status();
+  EXPECT_EQ(bytes_of(*got), bytes_of(*want));
+}
+
 TEST(ExpandDevices, ReplicatedRegionsAreComputedOnce) {
   auto m = import_text(R"(
 module attributes {mhlo.num_partitions = 4 : i32} {
