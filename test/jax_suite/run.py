@@ -7,10 +7,11 @@
 CHECKOUT is a checkout of JAX of the installed version; FILE are names of its test files ("lax_test"), all
 of files.txt by default. Each file runs in a process of its own; a test that ends the process is a crash,
 and the file goes on behind it. Failures listed in expected.txt, each with its cause, are expected; the
-exit code is 1 if there are others. Run it with the Python of an environment that has jax, pytest,
+exit code is 1 if there are others; names may hold * and ?. Run it with the Python of an environment that has jax, pytest,
 pytest-timeout, hypothesis, absl-py and the plugin (`./dev jax-tests` does).
 """
 import argparse
+import fnmatch
 import json
 import os
 import pathlib
@@ -113,8 +114,9 @@ def main():
             if r["outcome"] in ("failed", "crashed"):
                 short = test.split("/")[-1]
                 lines = [l for l in r["text"].strip().splitlines() if l.startswith("E ")] or [""]
-                if short in known:
-                    print(f"  expected: {short}: {known[short]}", flush=True)
+                cause = next((c for k, c in known.items() if fnmatch.fnmatchcase(short, k)), None)
+                if cause is not None:
+                    print(f"  expected: {short}: {cause}", flush=True)
                 else:
                     unexpected.append(short)
                     print(f"  {r['outcome'].upper()} {short} {lines[-1][:200]}", flush=True)
