@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every test program of a build and the checks of the source tree.
 
-    test/run.py BUILD_DIRECTORY
+    test/run.py BUILD_DIRECTORY [SANITIZERS]
 
 Prints a line per program as it ends and failures in full; the last line is
 "N passed, N failed, N skipped". Exit code 1 if anything failed.
@@ -99,8 +99,28 @@ def pjrt_host(build):
     return out, int(good), int(not good), 0, seconds
 
 
+# What tells something under a sanitizer in bearable time: threads, and the readers and engines.
+SANITIZED = {
+    "thread": {"runtime", "backend", "fuzz", "api"},
+    "address,undefined": {"base", "ir", "text", "frontend", "ops", "eval", "scalar", "loop", "codegen",
+                          "runtime", "backend", "fuzz", "passes", "analysis"},
+}
+
+
+def sanitized(build, sanitizers):
+    """The test programs that fit."""
+    os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")  # LLVM's own, and what its errors leave behind
+    os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
+    os.environ.setdefault("TSAN_OPTIONS", "halt_on_error=1")
+    names = SANITIZED.get(sanitizers, SANITIZED["address,undefined"])
+    programs = [build / f"test/braze_{n}_test" for n in sorted(names)]
+    return [(p.name, lambda p=p: google_test(p)) for p in programs if p.exists()]
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        return total_of(sanitized(build, sys.argv[2]), [0, 0, 0])
     tool = str(build / "braze")
     jobs = [("source tree", lambda: simple([sys.executable, "test/floors.py"]))]
     for program in sorted(build.glob("test/braze_*_test")):
@@ -124,7 +144,10 @@ def main():
                 [tool, "cases", "--size", "tiny"])))
         else:
             print("skipping conformance and cases: ../shared is absent")
-    total = [0, 0, 0 if SHARED.is_dir() else 4]
+    total_of(jobs, [0, 0, 0 if SHARED.is_dir() else 4])
+
+
+def total_of(jobs, total):
     for name, job in jobs:
         out, passed, failed, skipped, seconds = job()
         print(f"{name}: {passed} passed, {failed} failed, {skipped} skipped ({seconds:.1f} s)",
