@@ -23,9 +23,11 @@ bool can_be_noisy(const Shape& s) {
          !s.quant;
 }
 
-// Sums and what is made of sums: their error is relative to the terms.
+// Sums and what is made of sums: their error is relative to the terms. So is that of a complex power:
+// its exponential blows up what the logarithm rounds.
 bool is_sum(const Instr& i) {
   switch (i.op) {
+    case Op::kPower: return is_complex(i.shape.dtype);
     case Op::kReduce:
     case Op::kReduceWindow: {
       auto op = plain_combiner(*i.calls[0]);
@@ -51,6 +53,7 @@ double terms(const Instr& i) {
     for (int64_t d : i.as<DotAttrs>().lhs_contracting) in *= static_cast<double>(i.operand(0)->shape.dims[d]);
     return in;
   }
+  if (i.op == Op::kPower) return 1;
   if (i.op == Op::kReduce) return in / out;
   if (i.op == Op::kReduceWindow) {
     in = 1;
@@ -91,8 +94,9 @@ class Noise {
     for (const auto& i : c->instrs()) before.push_back(i.get());
     Builder b(c);
     for (Instr* i : before) {
-      // Each step of a sum rounds what has been summed so far.
-      amplitude_ = is_sum(*i) ? std::max(1.0, std::sqrt(terms(*i)) / 8) : 1;
+      // Each step of a sum rounds what has been summed so far; where terms are alike, all in one
+      // direction.
+      amplitude_ = is_sum(*i) ? std::clamp(terms(*i) / 32, 1.0, 256.0) : 1;
       if (is_sum(*i))
         for (size_t k = 0; k < i->operands.size(); ++k)
           if (can_be_noisy(i->operand(k)->shape)) c->set_operand(i, k, noisy(b, i->operand(k)));
