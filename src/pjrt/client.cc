@@ -2,6 +2,7 @@
 #include "pjrt/client.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "pjrt/slots.h"
 
@@ -41,11 +42,19 @@ constexpr MemoryKind kMemoryKinds[] = {
     {"unpinned_host", "UnpinnedHostMemorySpace", "UNPINNED_HOST_"},
 };
 
+// Kept for ever, as storage may outlive its client; a few bytes a device.
+MemoryUse* new_memory_use() {
+  static std::mutex mutex;
+  static auto* all = new std::deque<MemoryUse>;
+  std::lock_guard<std::mutex> lock(mutex);
+  return &all->emplace_back();
+}
+
 std::unique_ptr<PJRT_Device> make_device(PJRT_Client* client, int index) {
   auto d = std::make_unique<PJRT_Device>();
   d->client = client;
   d->index = index;
-  d->use = new MemoryUse;  // see MemoryUse
+  d->use = new_memory_use();
   d->description.id = index;
   d->description.kind = kPlatformName;
   d->description.debug = str_cat("CpuDevice(id=", index, ")");

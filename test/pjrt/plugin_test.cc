@@ -257,25 +257,24 @@ TEST(Plugin, LongProgramsRunInOrderWhileTheHostGoesOn) {
   Client c(1, true);
   PJRT_LoadedExecutable* x = compiled(c, kLong);
   PJRT_Buffer* b = c.put({0, 1, 2, 3}, {4});
+  std::atomic<int> called{0};
   for (int k = 0; k < 5; ++k) {
     PJRT_Buffer* r = nullptr;
     PJRT_Event* done = nullptr;
     ASSERT_EQ(text(execute(x, {b}, &r, &done)), "");
     destroy(b);  // the call holds what it needs
     b = r;
-    std::atomic<int>* called = new std::atomic<int>(0);
     auto o = args<PJRT_Event_OnReady_Args>();
     o.event = done;
-    o.user_arg = called;
+    o.user_arg = &called;
     o.callback = [](PJRT_Error* e, void* arg) {
       EXPECT_EQ(text(e), "");
-      static_cast<std::atomic<int>*>(arg)->store(1);
+      static_cast<std::atomic<int>*>(arg)->fetch_add(1);
     };
     EXPECT_FINE(api().PJRT_Event_OnReady(&o));
     if (k == 4) {
       EXPECT_EQ(await(done), "");
-      while (!called->load()) std::this_thread::yield();
-      delete called;
+      while (called.load() < 5) std::this_thread::yield();
     } else {
       auto d = args<PJRT_Event_Destroy_Args>();
       d.event = done;
