@@ -244,6 +244,15 @@ Value* OpEmitter::float_min_max(bool is_max, Value* x, Value* y) {
     if (!zero || is_max == negative) return r;
     if (is_max) return b_.CreateFAdd(r, number(r, 0.0));  // -0 + 0 = +0, nothing else changes
   }
+  if (!x->getType()->isVectorTy()) {
+    // As the first of a register's lanes: bits of a scalar would go through integer registers, and what
+    // is loaded from where they were just stored waits ten times as long.
+    auto* lanes = llvm::FixedVectorType::get(x->getType(), 128 / element_bits(x));
+    Value* none = llvm::PoisonValue::get(lanes);
+    Value* r = float_min_max(is_max, b_.CreateInsertElement(none, x, uint64_t{0}),
+                             b_.CreateInsertElement(none, y, uint64_t{0}));
+    return b_.CreateExtractElement(r, uint64_t{0});
+  }
   llvm::Type* bits = like(x, b_.getIntNTy(element_bits(x)));
   // Both orders: they differ where an operand is NaN or the zeros are mixed. Joined by or, a NaN
   // stays one, and min gets its -0; for max the sign bits are joined by and.
