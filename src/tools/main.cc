@@ -72,8 +72,8 @@ void add_opt(CLI::App& app, OptOptions* o, int* code) {
       "opt", "Show a program after the passes, as a module, kernels, plan or code");
   add_source(v, &o->source, false);
   v->add_option("--to", o->to,
-                "hlo, stablehlo (without passes unless --passes is given), kernel, plan, llvm "
-                "or asm")
+                "hlo, stablehlo (without passes unless --passes is given), dot or html (pictures), "
+                "kernel, plan, llvm or asm")
       ->capture_default_str();
   v->add_option("--passes", o->passes,
                 "These passes, as in inline,cleanup,fuse, or none; default: all");

@@ -7,6 +7,7 @@
 #include "backend/pipeline.h"
 #include "base/debug.h"
 #include "loop/kernel.h"
+#include "text/dot.h"
 #include "text/print.h"
 #include "text/stablehlo_print.h"
 #include "tools/program.h"
@@ -35,6 +36,8 @@ Result<std::string> text_of(const OptOptions& o, std::unique_ptr<Module> m,
   }
   TRY(optimize(*m, options));
   if (o.to == "stablehlo") return print_stablehlo(*m);
+  if (o.to == "dot") return print_dot(*m);
+  if (o.to == "html") return print_html(*m);
   return print_hlo(*m, o.canonical ? PrintOptions::canonical() : PrintOptions());
 }
 
@@ -93,8 +96,9 @@ int opt(const OptOptions& o) {
     return 0;
   }
   if (o.source.file.empty()) return usage_error("opt: FILE is required (or --list-passes)");
-  if (o.to != "hlo" && o.to != "stablehlo" && !needs_plan(o.to))
-    return usage_error("opt --to=" + o.to + ": expected hlo, stablehlo, kernel, plan, llvm or asm");
+  if (o.to != "hlo" && o.to != "stablehlo" && o.to != "dot" && o.to != "html" &&
+      !needs_plan(o.to))
+    return usage_error("opt --to=" + o.to + ": expected hlo, stablehlo, dot, html, kernel, plan, llvm or asm");
   if (auto names = parse_pipeline(o.passes); !names.ok())
     return usage_error("opt --passes: " + std::string(names.status().message()));
   return finish(o.bisect ? bisect_program(o) : opt_program(o));
