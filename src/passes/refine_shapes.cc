@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/lexer.h"
 #include "eval/evaluator.h"
 #include "ops/builder.h"
 #include "ops/dynamic.h"
@@ -244,6 +245,8 @@ class Refiner {
       if (i->extras)
         if (auto it = i->extras->other.find("error_message"); it != i->extras->other.end())
           message = it->second;
+      if (message[0] == '"')  // as HLO text spells it
+        if (auto plain = Lexer(message, "").quoted(); plain.ok()) message = *plain;
       for (size_t k = 1; k < i->operands.size();
            ++k) {  // {0}, {1}: the operands after the condition
         const auto* v = known(i->operand(static_cast<int64_t>(k))).value.get();

@@ -21,6 +21,12 @@ namespace {
 using text::braced_or_quoted;
 using text::quote;
 
+// An attribute kept as it was spelled; quoted if it would not read back as one value.
+std::string verbatim(const std::string& value) {
+  Lexer lex(value, "");
+  return lex.raw_value().ok() && lex.at_end() ? value : quote(value);
+}
+
 constexpr int64_t kDigestAbove = 16;  // elements
 
 void leaf_shapes(Shape* s, std::vector<Shape*>* out) {
@@ -175,7 +181,7 @@ void Printer::header(const Module& m) {
   }
   if (m.num_replicas != 1) absl::StrAppend(&out_, ", replica_count=", m.num_replicas);
   if (m.num_partitions != 1) absl::StrAppend(&out_, ", num_partitions=", m.num_partitions);
-  for (auto& [key, value] : m.other) absl::StrAppend(&out_, ", ", key, "=", value);
+  for (auto& [key, value] : m.other) absl::StrAppend(&out_, ", ", key, "=", verbatim(value));
   if (!m.frontend_attributes.empty() && o_.frontend_attributes)
     attribute_map("frontend_attributes", m.frontend_attributes);
   out_ += "\n";
@@ -311,7 +317,8 @@ void Printer::extras(const Instr& i) {
   std::string config = custom ? custom->backend_config : "";
   if (i.extras) {
     const Extras& e = *i.extras;
-    for (auto& [key, value] : e.other) absl::StrAppend(&out_, ", ", key, "=", value);
+    for (auto& [key, value] : e.other)
+      absl::StrAppend(&out_, ", ", key, "=", verbatim(value));
     if (!e.sharding.empty()) absl::StrAppend(&out_, ", sharding=", e.sharding);
     if (!e.frontend_attributes.empty() && o_.frontend_attributes)
       attribute_map("frontend_attributes", e.frontend_attributes);
