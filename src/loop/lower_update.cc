@@ -57,6 +57,14 @@ Status update_slice(Kernel& k, const Computation& fused, const Facts& facts) {
   return absl::OkStatus();
 }
 
+// Equal parts of a window of n elements that threads may share: whole cache lines, several of them.
+int64_t window_parts(int64_t n) {
+  constexpr int64_t kMostParts = 8;
+  for (int64_t parts = std::min(n / 32, kMostParts); parts > 1; --parts)
+    if (n % (parts * 16) == 0 && (n / parts >= 64 || parts == 2)) return parts;
+  return 1;
+}
+
 Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
   const Instr* op = hero(fused);
   if (op->operands.size() != 3 || outputs(fused)[0] != op)
@@ -94,13 +102,17 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
       at[d] = e.index_const(0);
       continue;
     }
+    bool last = w + 1 == a.update_window_dims.size();
+    // Items take a part of every window each: all walk the updates in order, and write apart.
+    if (last) p.items = window_parts(updates.dims[d]);
     auto l = std::make_shared<Loop>();
     l->var = k.new_var();
-    l->extent = updates.dims[d];
+    l->extent = updates.dims[d] / (last ? p.items : 1);
     // Elements of one window are distinct, so the innermost may be a vector.
-    bool last = w + 1 == a.update_window_dims.size();
     l->kind = last && l->extent >= 8 ? LoopKind::kVector : LoopKind::kSerial;
     at[d] = g.index_var(l->var, l->extent);
+    if (last && p.items > 1)
+      at[d] = g.add(g.mul(g.index_var(p.item_var, p.items), e.index_const(l->extent)), at[d]);
     body->push_back(make_loop(l));
     body = &l->body;
   }
