@@ -183,14 +183,39 @@ class Propagation {
       if (!has(a.rhs_batch, k) && !has(a.rhs_contracting, k)) take(out, d++, r, k);
   }
 
+  // Axes that a manual region leaves alone go through it; its own appear and vanish at its borders.
+  Cuts border(const Instr& i, const Cuts& in, bool entering) {
+    Cuts out = uncut(i.shape);
+    const std::string_view text = i.extras ? std::string_view(i.extras->sharding) : "";
+    if (!is_axis_sharding(text) || !i.shape.is_array()) return out;
+    auto a = parse_axis_sharding(text);
+    if (!a.ok() || a->dims.size() != out.dims.size() || in.dims.size() != out.dims.size()) return out;
+    auto mesh = mesh_of(*a, meshes_);
+    if (!mesh.ok() || !same_axes(**mesh)) return out;
+    std::set<std::string> manual;
+    if (auto at = i.extras->other.find("sdy.manual_axes"); at != i.extras->other.end())
+      manual = quoted_names(at->second);
+    for (size_t d = 0; d < out.dims.size(); ++d) {
+      for (const AxisRef& x : a->dims[d])
+        if (!entering || !manual.count(x.name)) out.dims[d].push_back(x);
+      for (const AxisRef& x : in.dims[d]) {
+        const Axes& have = out.dims[d];
+        if (a->open[d] && !manual.count(x.name) && std::find(have.begin(), have.end(), x) == have.end())
+          out.dims[d].push_back(x);
+      }
+    }
+    return out;
+  }
+
   Cuts custom_call(const Instr& i, const std::vector<const Cuts*>& in) {
     Cuts out = uncut(i.shape);
     if (in.empty() || !i.operand(0)->shape.is_array()) return out;
     const std::string& target = i.as<CustomCallAttrs>().target;
-    if (target == "SPMDFullToShardShape") return out;
-    if (target == "SPMDShardToFullShape" || target == "Sharding") {
-      auto s = stated(i.extras ? std::string_view(i.extras->sharding) : "", i.shape,
-                      target == "Sharding" ? *in[0] : out);
+    const std::string_view text = i.extras ? std::string_view(i.extras->sharding) : "";
+    if (target == "SPMDFullToShardShape") return border(i, *in[0], true);
+    if (target == "SPMDShardToFullShape") return border(i, *in[0], false);
+    if (target == "Sharding") {
+      auto s = stated(text, i.shape, *in[0]);
       return s.ok() ? *s : out;
     }
     if (target == "LayoutConstraint" || target == "InspectSharding" || target == "annotate_device_placement")
