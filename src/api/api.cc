@@ -13,6 +13,7 @@
 #include "braze/braze.h"
 #include "loop/kernel.h"
 #include "plan/plan.h"
+#include "spmd/expand.h"
 #include "text/print.h"
 #include "text/stablehlo_print.h"
 
@@ -191,6 +192,7 @@ Error Program::read(std::string_view bytes, const SourceOptions& options, Progra
   }
   auto module = read_module(bytes, read);
   if (!module.ok()) return error_of(module.status());
+  if (Status s = spmd::to_one_device(**module); !s.ok()) return error_of(s);
   auto state = std::make_shared<State>();
   std::vector<Shape> parameters;
   for (const Instr* p : (*module)->entry()->params()) parameters.push_back(p->shape);

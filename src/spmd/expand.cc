@@ -370,6 +370,11 @@ std::vector<std::string> stated_results(const Module& m, size_t leaves) {
   return out;
 }
 
+Status to_one_device(Module& m) {
+  if (m.num_replicas * m.num_partitions <= 1) return absl::OkStatus();
+  return expand_devices(m).status();
+}
+
 Result<Expanded> expand_devices(Module& m, const ExpandOptions& options) {
   if (m.num_replicas > 1 && m.num_partitions > 1)
     return unimplemented("programs of several replicas (", m.num_replicas, ") of several partitions (",

@@ -42,6 +42,9 @@ struct Expanded {
 
 Result<Expanded> expand_devices(Module& m, const ExpandOptions& options = {});
 
+// On whole arrays, if the program is for several devices; nothing otherwise.
+Status to_one_device(Module& m);
+
 // The text of the sharding of each result leaf; empty where the module states none.
 std::vector<std::string> stated_results(const Module& m, size_t leaves);
 

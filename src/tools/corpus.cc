@@ -36,7 +36,7 @@ Status agree(const std::string& file, const std::string& backend, std::string* u
   ReadOptions read;
   read.file = file;
   ASSIGN(std::unique_ptr<Module> m, read_module(bytes, read));
-  if (m->num_replicas * m->num_partitions > 1) TRY(spmd::expand_devices(*m).status());
+  TRY(spmd::to_one_device(*m));
   std::unique_ptr<Module> copy = m->clone(), original = m->clone();
   CompileOptions options;
   options.backend = "reference";

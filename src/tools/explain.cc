@@ -16,6 +16,7 @@
 #include "loop/kernel.h"
 #include "runtime/library.h"
 #include "runtime/pool.h"
+#include "spmd/expand.h"
 #include "text/print.h"
 #include "tools/program.h"
 #include "tools/steps.h"
@@ -170,6 +171,7 @@ class Explainer {
 
 Status explain_program(const ExplainOptions& o) {
   ASSIGN(std::unique_ptr<Module> m, read_program(o.source));
+  TRY(spmd::to_one_device(*m));
   CompileOptions options;
   options.target = o.target;
   ASSIGN(codegen::Target target, target_of(options));

@@ -13,6 +13,7 @@
 #include "backend/inputs.h"
 #include "loop/kernel.h"
 #include "runtime/pool.h"
+#include "spmd/expand.h"
 #include "tools/program.h"
 #include "tools/steps.h"
 #include "tools/tools.h"
@@ -179,6 +180,7 @@ Status compare(const RunOptions& o, const Literal& value, const Literal& expecte
 Status run_program(const RunOptions& o) {
   const auto start = std::chrono::steady_clock::now();
   ASSIGN(std::unique_ptr<Module> module, read_with_inputs(o));
+  TRY(spmd::to_one_device(*module));
   const double read_ms = since(start);
   std::unique_ptr<Module> copy = o.compare.empty() ? nullptr : module->clone();
   CompileOptions options;
