@@ -201,7 +201,8 @@ Status ModuleWriter::extras(Writer& w, const Instr& i) {
   if (!i.extras) return {};
   Extras e = *i.extras;
   if (e.metadata != Metadata{}) w.message(kMetadata, [&](Writer& sub) { fields(sub, e.metadata); });
-  if (!e.sharding.empty()) {
+  // Shardings by axes of a mesh have no form in HLO.
+  if (!e.sharding.empty() && e.sharding[0] == '{') {
     ASSIGN(HloSharding s, parse_sharding(e.sharding));
     w.message(kSharding, [&](Writer& sub) { fields(sub, s); });
   }
