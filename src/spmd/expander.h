@@ -38,11 +38,14 @@ class TileWise {
 
  private:
   bool fits(Instr* i, const Tiling** t) const;
+  Instr* broadcast(Instr* i, const Shape& tile, const Dims& start);
+  Instr* iota(Instr* i, const Shape& tile, const Dims& start);
   Expander& x_;
   Body& body_;
   absl::flat_hash_map<const Instr*, const Tiling*> results_, chosen_;
   absl::flat_hash_set<const Instr*> whole_;  // results that are cut in two ways
   std::map<std::pair<Instr*, int64_t>, Instr*> made_;
+  std::map<std::pair<Instr*, Dims>, Instr*> filled_;  // by where and how large the part is
 };
 
 struct Value {

@@ -59,17 +59,44 @@ Instr* TileWise::tile(Instr* i, const Tiling& t, int64_t k) {
   auto shape = tile_shape(i->shape, t);
   if (!shape.ok()) return i;  // the caller has checked
   shape->layout.clear();
-  const bool scalar = i->is(Op::kBroadcast) && i->operand(0)->shape.rank() == 0;
-  if (!chosen && !scalar) return x_.slice(body_, i, tile_start(*shape, t, k), shape->dims);
-  // A scalar's tiles are all the same.
-  Instr*& made = made_[{i, scalar ? 0 : k}];
-  if (made) return made;
-  if (scalar) return made = body_.b.broadcast(i->operand(0), shape->dims, {});
+  const Dims start = tile_start(*shape, t, k);
+  const bool filled = i->is(Op::kBroadcast) || (i->is(Op::kIota) && is_int(i->shape.dtype));
+  if (!chosen && !filled) return x_.slice(body_, i, start, shape->dims);
+  if (i->is(Op::kBroadcast)) return broadcast(i, *shape, start);
+  if (i->is(Op::kIota)) return iota(i, *shape, start);
+  if (Instr* made = made_[{i, k}]) return made;
   std::vector<Instr*> operands;
   for (Instr* o : i->operands) operands.push_back(o->shape.rank() == 0 ? o : tile(o, t, k));
-  Instr* copy = body_.b.computation()->add(i->op, *shape, operands, i->attrs, {}, i->name);
-  if (i->extras) copy->extra().metadata = i->extras->metadata;
-  return made_[{i, k}] = copy;
+  Instr* made = body_.b.computation()->add(i->op, *shape, operands, i->attrs, {}, i->name);
+  if (i->extras) made->extra().metadata = i->extras->metadata;
+  return made_[{i, k}] = made;
+}
+
+// The part of a broadcast is the broadcast of the operand's part.
+Instr* TileWise::broadcast(Instr* i, const Shape& tile, const Dims& start) {
+  const Dims& to = i->as<DimsAttrs>().dimensions;
+  Dims from(to.size(), 0), sizes = i->operand(0)->shape.dims;
+  for (size_t d = 0; d < to.size(); ++d) {
+    from[d] = start[to[d]];
+    sizes[d] = tile.dims[to[d]];
+  }
+  Dims key = from;
+  key.insert(key.end(), tile.dims.begin(), tile.dims.end());
+  Instr*& made = filled_[{i, key}];
+  if (!made) made = body_.b.broadcast(x_.slice(body_, i->operand(0), from, sizes), tile.dims, to);
+  return made;
+}
+
+Instr* TileWise::iota(Instr* i, const Shape& tile, const Dims& start) {
+  const int64_t d = i->as<IotaAttrs>().iota_dimension;
+  Dims key = {start[d]};
+  key.insert(key.end(), tile.dims.begin(), tile.dims.end());
+  Instr*& made = filled_[{i, key}];
+  if (made) return made;
+  made = body_.b.iota(tile, d);
+  if (start[d] == 0) return made;
+  Instr* from = body_.b.constant(Literal::scalar_int(tile.dtype, start[d]));
+  return made = body_.b.add(made, body_.b.broadcast(from, tile.dims, {}));
 }
 
 }  // namespace braze::spmd

@@ -105,6 +105,20 @@ class Jit(Sharding):
         self.assertTrue(x.is_deleted())
         self.near(y, a + 1)
 
+    def test_results_in_different_parts(self):
+        a = numbers(0, 8, 8)
+        out = [NamedSharding(self.mesh, P(*s)) for s in (("x", "y"), ("y",), (None, "x"), ())]
+
+        def f(x):
+            k = lax.broadcasted_iota(jnp.int32, (8, 8), 1) * 3 + jnp.arange(8)[:, None]
+            return x + 1, x * 1 + 2, (k + x) * 1, x + k
+
+        got = self.twice(jax.jit(f, out_shardings=tuple(out)), self.put(a, "x", "y"))
+        for g, want in zip(got, f(a)):
+            self.near(g, np.asarray(want))
+            for s in g.addressable_shards:
+                self.near(s.data, np.asarray(want)[s.index])
+
     def test_replicated_results_are_one_value(self):
         y = jax.jit(lambda x: (x.sum(), x.mean(0)))(self.put(numbers(0, 8, 8), "x", "y"))
         for part in y:
