@@ -21,6 +21,10 @@ uint64_t mix(uint64_t a, uint64_t b) {
 
 bool Copies::join(const Instr* i) {
   std::vector<uint64_t> all;
+  if (i->shape.is_array() && i->shape.elements() == 1) {
+    start(i);  // there is one position
+    return true;
+  }
   for (const Instr* u : i->users) {
     auto it = positions_.find(u);
     if (it == positions_.end()) continue;
