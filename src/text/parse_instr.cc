@@ -160,6 +160,11 @@ Status Parser::attribute(Draft* d, std::string_view n) {
     ASSIGN(d->extra().backend_config, lex_.quoted());
     return {};
   }
+  // Shardy's, which HLO has no braces for, are quoted.
+  if (n == "sharding" && lex_.peek() == '"') {
+    ASSIGN(d->extra().sharding, lex_.quoted());
+    return {};
+  }
   ASSIGN(std::string_view raw, lex_.raw_value());
   if (n == "sharding")
     d->extra().sharding = std::string(raw);

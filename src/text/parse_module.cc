@@ -57,6 +57,10 @@ Status Parser::header_attribute(std::string_view key, size_t pos) {
     ASSIGN(module_->frontend_attributes, attribute_map());
     return {};
   }
+  if (key == "entry_result_shardings" && lex_.peek() == '"') {  // Braze's own: quoted Shardy
+    ASSIGN(module_->other[std::string(key)], lex_.quoted());
+    return {};
+  }
   ASSIGN(std::string_view raw, lex_.raw_value());
   module_->other[std::string(key)] = std::string(raw);
   return {};

@@ -319,7 +319,7 @@ void Printer::extras(const Instr& i) {
     const Extras& e = *i.extras;
     for (auto& [key, value] : e.other)
       absl::StrAppend(&out_, ", ", key, "=", verbatim(value));
-    if (!e.sharding.empty()) absl::StrAppend(&out_, ", sharding=", e.sharding);
+    if (!e.sharding.empty()) absl::StrAppend(&out_, ", sharding=", verbatim(e.sharding));
     if (!e.frontend_attributes.empty() && o_.frontend_attributes)
       attribute_map("frontend_attributes", e.frontend_attributes);
     if (!e.control_predecessors.empty()) {
