@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "passes/control.h"
 #include "passes/inline_calls.h"
 #include "spmd/expander.h"
 #include "spmd/propagate.h"
@@ -382,6 +383,8 @@ Result<Expanded> expand_devices(Module& m, const ExpandOptions& options) {
   if (m.num_replicas * m.num_partitions > kMaxDevices)
     return unimplemented("programs over more than ", kMaxDevices, " devices");
   TRY(inline_calls(m));
+  // Random generators are loops that become straight code, which can be computed part by part.
+  if (options.by_device) TRY(simplify_control(m));
   ASSIGN(MeshTable meshes, meshes_of(m));
   Entry entry(m, options, std::move(meshes));
   ASSIGN(Expanded out, entry.run());
