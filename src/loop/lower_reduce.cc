@@ -102,7 +102,11 @@ class ReduceLowering {
     bool simple = levels_.reduces.size() == 1 && !full_outputs_ && commutes_;
     int64_t work = product(full_), items = product(kept_dims_);
     if (column_) items = (items + block() - 1) / block();
-    split_ = simple && items < 8 && work >= (1 << 15) && product(red_dims_) >= 64;
+    const bool splits = items < 8 && product(red_dims_) >= 64;
+    split_ = simple && splits && work >= (1 << 15);
+    // Several passes down a few long columns would leave all but one core idle.
+    if (column_ && !simple && splits && work >= (1 << 18))
+      return unimplemented("several passes over too few columns");
     return absl::OkStatus();
   }
 
@@ -263,13 +267,42 @@ class ReduceLowering {
     std::vector<Scalar> at;
     Index red;
     {
+      const Range blocks = sums_long_columns(groups, ranges) ? cut_in_blocks(&ranges.back()) : Range();
       for (Range& r : ranges) at.push_back(r.index);
       red = reduced_index(at);
+      blocked_ = blocks.extent > 1;
+      if (blocked_) ranges.insert(ranges.end() - 1, blocks);
     }
     Index full = full_index(kept, red);
     auto done = nest(body, ranges, 0, groups, start, full, level);
     for (size_t i = 0; i < groups.size(); ++i) groups[i].current = done[i];
     *groups_out = std::move(groups);
+  }
+
+  // Long sums of floats, one to a lane, are made of the sums of short blocks: a single accumulator would
+  // lose a bit for every few hundred elements.
+  static constexpr int64_t kSumBlock = 64;
+  bool sums_long_columns(const std::vector<Group>& groups, const std::vector<Range>& ranges) const {
+    if (!column_) return false;
+    for (const Group& grp : groups)
+      if (grp.known != Op::kAdd || !is_float(real_of(grp.types[0]))) return false;
+    return ranges.back().extent >= 4 * kSumBlock;
+  }
+  // The range of the blocks; `r` becomes the range within one.
+  Range cut_in_blocks(Range* r) {
+    Range blocks;
+    blocks.var = k_.new_var();
+    blocks.extent = (r->extent + kSumBlock - 1) / kSumBlock;
+    const Scalar start = g_.mul(g_.index_var(blocks.var, blocks.extent), e_.index_const(kSumBlock));
+    if (r->count)
+      blocks.count = g_.div(g_.add(r->count, e_.index_const(kSumBlock - 1)), e_.index_const(kSumBlock));
+    if (r->count || r->extent % kSumBlock != 0)
+      r->count = g_.min(e_.index_const(kSumBlock), g_.sub(r->count ? r->count : e_.index_const(r->extent), start));
+    const int64_t var = r->var;
+    const Scalar inside = g_.add(start, g_.index_var(var, kSumBlock));
+    r->index = g_.substitute(r->index, {var}, {inside});
+    r->extent = kSumBlock;
+    return blocks;
   }
 
   std::vector<std::vector<Value>> nest(std::vector<Stmt>* body, const std::vector<Range>& ranges,
@@ -286,7 +319,12 @@ class ReduceLowering {
     std::vector<std::vector<Value>> vars(groups.size()), next(groups.size());
     for (size_t i = 0; i < groups.size(); ++i)
       loop->accumulators.push_back(open(groups[i], start[i], &vars[i]));
-    if (!innermost) {
+    if (blocked_ && depth + 2 == ranges.size()) {
+      std::vector<std::vector<Value>> zero;
+      for (const Group& grp : groups) zero.push_back({combiner_identity(g_, *grp.known, grp.types[0])});
+      const auto sums = nest(&loop->body, ranges, depth + 1, groups, zero, full, level);
+      for (size_t i = 0; i < groups.size(); ++i) next[i] = combine(groups[i], vars[i], sums[i]);
+    } else if (!innermost) {
       next = nest(&loop->body, ranges, depth + 1, groups, vars, full, level);
     } else {
       keep_in_scratch(&loop->body, level, full);
@@ -562,6 +600,7 @@ class ReduceLowering {
   std::vector<const Instr*> outs_;
   Dims full_, reduced_, kept_, kept_dims_, red_dims_;
   bool column_ = false, commutes_ = true, full_outputs_ = false, split_ = false;
+  bool blocked_ = false;  // the innermost loop of the pass being built is a block's
   absl::flat_hash_map<const Instr*, int64_t> scratch_;
 };
 

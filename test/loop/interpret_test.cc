@@ -91,6 +91,24 @@ TEST(Interpret, SplitReductionCountsTheInitialValueOnce) {
          " ROOT r = s32[] reduce(x, i), dimensions={0}, to_apply=addi }", 0);
 }
 
+// Sums down long columns are exact to a few bits: 0.1 is not, and single accumulators lose it.
+TEST(Interpret, LongColumnsSumInBlocks) {
+  for (std::string n : {"256", "300", "4097", "70001"})
+    agrees("ENTRY e { x = f32[" + n + ",3] parameter(0)\n z = f32[] constant(0.1)\n c = f32[" + n +
+           ",3] broadcast(z), dimensions={}\n y = f32[" + n + ",3] add(x, c)\n"
+           " ROOT r = f32[3] reduce(y, z), dimensions={0}, to_apply=add }", 2e-6);
+}
+
+TEST(Interpret, FewLongColumnsHaveNoKernelOfSeveralPasses) {
+  auto m = parse_hlo(std::string("HloModule k\n") + kAdd +
+                     "ENTRY e { x = f32[65536,8] parameter(0)\n z = f32[] constant(0)\n"
+                     " s = f32[8] reduce(x, z), dimensions={0}, to_apply=add\n"
+                     " b = f32[65536,8] broadcast(s), dimensions={1}\n d = f32[65536,8] subtract(x, b)\n"
+                     " ROOT r = f32[8] reduce(d, z), dimensions={0}, to_apply=add }");
+  ASSERT_TRUE(m.ok()) << m.status();
+  EXPECT_FALSE(lower(*(*m)->entry(), "k", Facts{}).ok());
+}
+
 TEST(Interpret, Softmax) {
   agrees("ENTRY e { x = f32[4,20] parameter(0)\n low = f32[] constant(-inf)\n zero = f32[] constant(0)\n"
          " m = f32[4] reduce(x, low), dimensions={1}, to_apply=max\n"
