@@ -14,6 +14,7 @@
 #include "loop/kernel.h"
 #include "plan/plan.h"
 #include "spmd/expand.h"
+#include "spmd/expand.h"
 #include "text/print.h"
 #include "text/stablehlo_print.h"
 
@@ -241,6 +242,7 @@ Error Program::compile(const CompileSettings& settings, CompiledProgram* out) co
   options.threads = settings.threads;
   std::unique_ptr<Module> module = state_->module->clone();
   remember_copy(*state_->module, *module);
+  if (absl::Status s = spmd::to_one_device(*module); !s.ok()) return error_of(s);
   auto executable = braze::compile(std::move(module), options);
   if (!executable.ok()) return error_of(executable.status());
   auto state = std::make_shared<CompiledProgram::State>();

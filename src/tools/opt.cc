@@ -7,6 +7,7 @@
 #include "backend/pipeline.h"
 #include "base/debug.h"
 #include "loop/kernel.h"
+#include "spmd/expand.h"
 #include "text/dot.h"
 #include "text/print.h"
 #include "text/stablehlo_print.h"
@@ -43,6 +44,7 @@ Result<std::string> text_of(const OptOptions& o, std::unique_ptr<Module> m,
 
 Status opt_program(const OptOptions& o) {
   ASSIGN(std::unique_ptr<Module> m, read_program(o.source));
+  if (needs_plan(o.to) || o.check) TRY(spmd::to_one_device(*m));
   Debug d = debug();
   if (o.fuel >= 0) d.fuel = o.fuel;
   if (o.check) d.check = true;
@@ -69,6 +71,7 @@ Status opt_program(const OptOptions& o) {
 
 Status bisect_program(const OptOptions& o) {
   ASSIGN(std::unique_ptr<Module> m, read_program(o.source));
+  TRY(spmd::to_one_device(*m));
   CompileOptions options;
   options.target = o.target;
   options.passes = o.passes;

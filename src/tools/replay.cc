@@ -14,6 +14,7 @@
 #include "backend/read_module.h"
 #include "base/npy.h"
 #include "frontend/hlo_proto.h"
+#include "spmd/expand.h"
 #include "tools/program.h"
 #include "tools/tools.h"
 
@@ -71,6 +72,7 @@ class Replayer {
     read.file = name;
     read.fill_elided = true;
     ASSIGN(std::unique_ptr<Module> m, read_module(bytes, read));
+    TRY(spmd::to_one_device(*m));
     std::vector<Literal> args;
     for (const Instr* p : m->entry()->params()) {
       if (!p->shape.is_static())
