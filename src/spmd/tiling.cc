@@ -242,7 +242,9 @@ bool is_axis_sharding(std::string_view text) { return text.rfind("#sdy.sharding"
 Result<AxisSharding> parse_axis_sharding(std::string_view text) {
   AxisSharding s;
   Reader r(text);
-  TRY(r.expect("#sdy.sharding<"));
+  // A list, one for each value, of which there must be one.
+  const bool list = r.eat("#sdy.sharding_per_value<[");
+  TRY(r.expect(list ? "<" : "#sdy.sharding<"));
   if (r.eat("mesh<")) {
     TRY(read_mesh(r, &s.inline_mesh.emplace()));
   } else {
@@ -263,6 +265,7 @@ Result<AxisSharding> parse_axis_sharding(std::string_view text) {
     TRY(read_axes(r, &s.unreduced));
   }
   TRY(r.expect(">"));
+  if (list) TRY(r.expect("]"));
   return s;
 }
 
