@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of many terms keep their digits, whichever dimension is summed: no lane adds thousands of terms
+// to one accumulator.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "backend/compile.h"
+#include "ops/builder.h"
+
+namespace braze {
+namespace {
+
+// The largest relative error of the sums along `axis` of an f32 array of numbers near 0.1.
+double error_of_sums(DimSpan dims, int64_t axis, bool square) {
+  auto m = std::make_unique<Module>("sums");
+  Computation* c = m->add_computation("main");
+  m->set_entry(c);
+  Builder b(c);
+  const Shape shape = Shape::array(Dtype::kF32, dims);
+  Instr* x = b.parameter(0, shape);
+  c->set_root(b.reduce(Op::kAdd, square ? b.mul(x, x) : x, b.scalar(Dtype::kF32, 0), {axis}));
+  EXPECT_TRUE(b.status().ok()) << b.status();
+  Literal in(shape);
+  for (int64_t i = 0; i < in.elements(); ++i)
+    in.set_float(i, 0.1 + 0.01 * std::sin(static_cast<double>(i)));
+  auto exe = compile(std::move(m));
+  EXPECT_TRUE(exe.ok()) << exe.status();
+  if (!exe.ok()) return 1;
+  auto got = (*exe)->run({{in}});
+  EXPECT_TRUE(got.ok()) << got.status();
+  if (!got.ok()) return 1;
+  const int64_t kept = dims[1 - axis], step = axis == 0 ? dims[1] : 1, row = axis == 0 ? 1 : dims[1];
+  double most = 0;
+  for (int64_t k = 0; k < kept; ++k) {
+    long double sum = 0;
+    for (int64_t i = 0; i < dims[axis]; ++i) {
+      const float v = static_cast<float>(in.get_float(k * row + i * step));
+      sum += square ? v * v : v;
+    }
+    most = std::max(most, static_cast<double>(std::fabs((got->get_float(k) - sum) / sum)));
+  }
+  return most;
+}
+
+TEST(LongSums, KeepTheirDigits) {
+  for (int64_t n : {255, 4096, 50003})
+    for (int64_t kept : {3, 80})
+      for (bool square : {false, true}) {
+        EXPECT_LT(error_of_sums({n, kept}, 0, square), 4e-7) << n << " rows of " << kept;
+        EXPECT_LT(error_of_sums({kept, n}, 1, square), 4e-7) << kept << " rows of " << n;
+      }
+}
+
+}  // namespace
+}  // namespace braze
