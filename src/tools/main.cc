@@ -146,6 +146,7 @@ void add_suites(CLI::App& app, CasesOptions* c, ConformanceOptions* f, CorpusOpt
       ->check(kBackendNames);
   v->add_option("--every", k->every, "One program in so many")->capture_default_str();
   v->add_option("--budget", k->budget_s, "Seconds after which no program is started");
+  v->add_option("--first", k->first, "Number of the first program")->capture_default_str();
   v->callback([=] { *code = corpus(*k); });
 }
 

@@ -177,6 +177,9 @@ class Writer {
       std::vector<Instr*> operands;
       for (Instr* o : i->operands) operands.push_back(made[o]);
       if (op == Op::kConvolution) operands[1] = finite(b, operands[1]);
+      // An arg max that does not ask for NaN forgets what it met before one: its order shows.
+      if ((op == Op::kReduce || op == Op::kReduceWindow) && root->shape.is_tuple())
+        operands[0] = finite(b, operands[0]);
       if (op == Op::kFft) operands[0] = finite(b, operands[0]);
       std::vector<Computation*> calls;
       for (Computation* c : i->calls) calls.push_back(module_->clone_computation(*c));

@@ -92,7 +92,9 @@ class Shrinker {
     Instr* i = instr_named(*entry, name);
     if (!i || (!i->shape.is_array() && !i->shape.is_tuple()) || !i->shape.is_static()) return false;
     auto prefix = c.module->clone();
-    prefix->entry()->set_root(instr_named(*prefix->entry(), name));
+    Instr* root = instr_named(*prefix->entry(), name);
+    if (!root) return false;
+    prefix->entry()->set_root(root);
     EvalOptions limits;
     limits.max_steps = 200000;
     auto value = evaluate(*prefix, c.args, limits);
@@ -116,7 +118,8 @@ class Shrinker {
       if (!(i->operand(static_cast<int64_t>(k))->shape == i->shape)) continue;
       Case c = best_.copy();
       Computation* where = place(c);
-      Instr* j = instr_named(*where, name);
+      Instr* j = where ? instr_named(*where, name) : nullptr;
+      if (!j) return false;  // dead: a copy lacks it
       where->replace_uses(j, j->operand(static_cast<int64_t>(k)));
       if (accept(std::move(c))) return true;
     }
