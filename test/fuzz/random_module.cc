@@ -180,6 +180,9 @@ class Writer {
       // An arg max that does not ask for NaN forgets what it met before one: its order shows.
       if ((op == Op::kReduce || op == Op::kReduceWindow) && root->shape.is_tuple())
         operands[0] = finite(b, operands[0]);
+      // The sign of a NaN is open; total order and bits show it.
+      if (op == Op::kSort || op == Op::kBitcastConvert)
+        for (Instr*& o : operands) o = finite(b, o);
       if (op == Op::kFft) operands[0] = finite(b, operands[0]);
       std::vector<Computation*> calls;
       for (Computation* c : i->calls) calls.push_back(module_->clone_computation(*c));
