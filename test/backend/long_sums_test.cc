@@ -44,7 +44,7 @@ double error_of_sums(DimSpan dims, int64_t axis, bool square) {
 }
 
 TEST(LongSums, KeepTheirDigits) {
-  for (int64_t n : {255, 4096, 50003})
+  for (int64_t n : {512, 4096, 50003})  // shorter columns have one accumulator
     for (int64_t kept : {3, 80})
       for (bool square : {false, true}) {
         EXPECT_LT(error_of_sums({n, kept}, 0, square), 4e-7) << n << " rows of " << kept;
