@@ -134,6 +134,12 @@ class Expander {
   Value device_number(Body& body, const Instr& i);
   Instr* zeros(Body& body, const Shape& s);
 
+  // terms.cc
+  Instr* cut(Body& body, Instr* x, int64_t dim, int64_t count, int64_t k);
+  Instr* term(Body& body, Instr* x, int64_t count, int64_t k);
+  Instr* scatter_term(Body& body, Instr* x, int64_t count, int64_t k);
+  bool part_into_terms(Body& body, Instr* x, const Shape& tile, const Tiling& t);
+
   // control.cc
   struct Loop;
   Result<Value> loop(Body& body, const Value& state, const Instr& i);

@@ -49,6 +49,7 @@ Result<Tiling> Expander::border_tiling(const Instr& i, bool entering) {
 Instr* Expander::piece(Body& body, Instr* x, const Shape& tile, const Tiling& t, int64_t d) {
   if (auto at = body.terms.find(x); at != body.terms.end() && at->second.tiling == t)
     return at->second.copies[d];
+  if (t.unreduced() && part_into_terms(body, x, tile, t)) return body.terms[x].copies[d];
   if (t.term_of(d) == 0 || t.reduction != Op::kAdd)
     return slice(body, x, tile_start(tile, t, t.tile_of(d)), tile.dims);
   Shape s = tile;

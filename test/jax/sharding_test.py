@@ -204,6 +204,17 @@ class Collectives(Sharding):
                                    for j in range(4)]) for i in range(2)])
         self.near(y, self.whole(want))
 
+    def test_unreduced(self):
+        mesh = jax.make_mesh((4,), ("x",), devices=jax.devices()[:4])
+        a, b = numbers(0, 3, 8), numbers(1, 8, 5)
+        with jax.set_mesh(mesh):
+            x, y = jax.device_put(a, P(None, "x")), jax.device_put(b, P("x", None))
+            f = jax.jit(lambda x, y: jnp.einsum("ab,bc->ac", x, y, out_sharding=P(None, None, unreduced={"x"})))
+            z = self.twice(f, x, y)
+            for k, s in enumerate(z.addressable_shards):
+                self.near(s.data, a[:, 2 * k:2 * k + 2] @ b[2 * k:2 * k + 2])
+            self.near(jax.reshard(z, P(None, None)), a @ b)
+
     def test_axis_index_groups(self):
         y = self.mapped(lambda x: lax.psum(x, "y", axis_index_groups=[[0, 1], [2, 3]]), P("x", "y"), P("x", "y"),
                         check_vma=False)(self.x)
