@@ -71,6 +71,13 @@ void flatten_mutable(Literal& l, std::vector<void*>* out) {
   for (Literal& p : l.mutable_parts()) flatten_mutable(p, out);
 }
 
+// False if some array of the literal could not be allocated.
+bool has_memory(const Literal& l) {
+  for (const Literal& p : l.parts())
+    if (!has_memory(p)) return false;
+  return !l.shape().is_array() || l.size_bytes() >= l.shape().bytes();
+}
+
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(Plan p, codegen::LoadedKernels k, std::unique_ptr<Pool> own)
@@ -103,6 +110,7 @@ class CpuExecutable : public Executable {
     std::vector<const void*> in;
     for (const Literal& a : args) flatten(a, &in);
     Literal result = Literal::for_overwrite(result_);
+    if (!has_memory(result)) return exhausted("no memory for the result ", to_string(result_, false));
     std::vector<void*> out;
     flatten_mutable(result, &out);
     TRY(f(absl::Span<const void* const>(in), absl::Span<void* const>(out)));

@@ -1,35 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 
+#include "base/blocks.h"
 #include "base/trace.h"
 #include "eval/evaluator.h"
 #include "loop/interpret.h"
 #include "ops/custom_call.h"
 
 namespace braze {
-namespace {
-
-constexpr int64_t kHugePage = 2 << 20;
-
-char* allocate(int64_t bytes) {
-  int64_t align = bytes >= kHugePage ? kHugePage : 64;
-  bytes = (std::max<int64_t>(bytes, 64) + align - 1) / align * align;
-  char* p = static_cast<char*>(std::aligned_alloc(align, bytes));
-#ifdef MADV_HUGEPAGE
-  if (p && bytes >= 2 * kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
-#endif
-  return p;
-}
-
-}  // namespace
-
 using Clock = std::chrono::steady_clock;
 
 struct Executor::Call {
@@ -59,7 +41,11 @@ void Executor::prepare(const PlanSteps& list) {
 }
 
 Executor::~Executor() {
-  for (char* a : idle_arenas_) std::free(a);
+  for (char* a : idle_arenas_) give_block(a, call_bytes());
+}
+
+int64_t Executor::call_bytes() const {
+  return plan_.arena_bytes + 64 + scratch_bytes_ * pool_->threads();
 }
 
 char* Executor::take_arena() {
@@ -71,7 +57,7 @@ char* Executor::take_arena() {
       return a;
     }
   }
-  return allocate(plan_.arena_bytes + 64 + scratch_bytes_ * pool_->threads());
+  return take_block(call_bytes());
 }
 
 Status Executor::run(absl::Span<const void* const> arguments, absl::Span<void* const> results,

@@ -51,6 +51,7 @@ class Executor {
   Status native_loop(const codegen::LoadedDriver& d, Call& c);
   Status library(const PlanStep& s, Call& c);
   void prepare(const PlanSteps& s);
+  int64_t call_bytes() const;  // arena and scratch of one running call
   char* take_arena();
 
   Plan plan_;

@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/scratch.h"
 
-#include <sys/mman.h>
-
-#include <algorithm>
-#include <cstdlib>
+#include "base/blocks.h"
 
 namespace braze {
-namespace {
-
-constexpr int64_t kHugePage = 2 << 20;
-
-char* allocate(int64_t bytes) {
-  const int64_t align = bytes >= kHugePage ? kHugePage : 64;
-  bytes = (std::max<int64_t>(bytes, 64) + align - 1) / align * align;
-  char* p = static_cast<char*>(std::aligned_alloc(align, bytes));
-#ifdef MADV_HUGEPAGE
-  if (p && bytes >= kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
-#endif
-  return p;
-}
-
-}  // namespace
 
 Scratch::~Scratch() {
-  for (const Block& b : idle_) std::free(b.data);
+  for (const Block& b : idle_) give_block(b.data, b.bytes);
 }
 
 Scratch::Lease::Lease(Scratch& s, int64_t bytes) : scratch_(s), bytes_(bytes), data_(nullptr) {
@@ -38,7 +20,7 @@ Scratch::Lease::Lease(Scratch& s, int64_t bytes) : scratch_(s), bytes_(bytes), d
         return;
       }
   }
-  data_ = allocate(bytes);
+  data_ = take_block(bytes);
 }
 
 Scratch::Lease::~Lease() {
