@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of a run (run.py's results.json) as Markdown, and its section of docs/benchmarks.md."""
+import math
+import statistics
+
+from engines import ENGINES
+
+BEGIN, END = "<!-- ./dev bench writes from here -->", "<!-- ./dev bench writes to here -->"
+
+
+def number(x):
+    return "" if x is None else f"{x:.0f}" if x >= 1000 else f"{x:.3g}"
+
+
+def mib(x):
+    return "" if x is None else f"{x / 2**20:.1f}" if x < 100 * 2**20 else f"{x / 2**20:.0f}"
+
+
+def peers_of(row):
+    """{engine: ms} of all engines but Braze that gave a right result."""
+    return {e: v["ms"] for e, v in row["engines"].items() if e != "braze" and "ms" in v}
+
+
+class Notes:
+    """Footnotes, each text once."""
+
+    def __init__(self):
+        self.texts = []
+
+    def mark(self, text):
+        if text not in self.texts:
+            self.texts.append(text)
+        return f"<sup>{self.texts.index(text) + 1}</sup>"
+
+
+def cell(engine, v, quiet, best, notes):
+    if "ms" in v:
+        text = number(v["ms"]) + ("" if quiet else "?")
+        return f"**{text}**" if v["ms"] == best else text
+    if "skip" in v:
+        return "-"
+    why = v.get("error", "no time")
+    return "err" + notes.mark(f"{ENGINES[engine].title}: " + why.replace("\n", " ").replace("|", "/")[:160])
+
+
+def line(name, row, engines, notes):
+    e = row["engines"]
+    peers = peers_of(row)
+    mine, xla = e.get("braze", {}), e.get("xla", {})
+    best = min((v["ms"] for v in e.values() if "ms" in v), default=None)
+    cells = [name, number(row["floor_s"] * 1e3) if row["floor_s"] else ""]
+    cells += [cell(x, e.get(x, {"skip": ""}), row["quiet"], best, notes) for x in engines]
+    ms = mine.get("ms")
+    cells.append(f"{ms / xla['ms']:.2f}" if ms and "ms" in xla else "")
+    if len(engines) > 2:
+        who = min(peers, key=peers.get, default=None)
+        cells.append(f"{ms / peers[who]:.2f} {who}" if ms and who else "")
+    cells.append(f"{100 * row['floor_s'] * 1e3 / ms:.0f} %" if ms and row["floor_s"] else "")
+    for key, form in (("compile_ms", number), ("temporary", mib), ("run_peak", mib)):
+        cells += [form(mine.get(key)), form(xla.get(key))]
+    return "| " + " | ".join(cells) + " |"
+
+
+def mean(ratios):
+    return math.exp(statistics.fmean(math.log(r) for r in ratios)) if ratios else None
+
+
+def summary(result):
+    rows = {n: r for n, r in result["rows"].items() if "ms" in r.get("engines", {}).get("braze", {})}
+    both = {n: r for n, r in rows.items() if "ms" in r["engines"].get("xla", {})}
+    ratio = {n: r["engines"]["braze"]["ms"] / r["engines"]["xla"]["ms"] for n, r in both.items()}
+    built = [r["engines"]["braze"]["compile_ms"] / r["engines"]["xla"]["compile_ms"] for r in both.values()]
+    temp = [(r["engines"]["braze"]["temporary"] + 65536) / (r["engines"]["xla"]["temporary"] + 65536)
+            for r in both.values() if None not in (r["engines"]["braze"]["temporary"], r["engines"]["xla"]["temporary"])]
+    out = []
+    if ratio:
+        out.append(f"Geometric means of Braze / XLA:CPU over {len(ratio)} workloads: time {mean(list(ratio.values())):.2f}, "
+                   f"compile time {mean(built):.2f}, temporaries {mean(temp):.2f} (64 KiB added to both).")
+        slow = ", ".join(f"{n} {r:.2f}" for n, r in ratio.items() if r > 1.05)
+        out.append(f"Slower than XLA:CPU by more than 5 %: {slow or 'none'}.")
+    if len(result["engines"]) > 2:
+        best = {n: (r["engines"]["braze"]["ms"] / min(peers_of(r).values()),
+                    min(peers_of(r), key=peers_of(r).get)) for n, r in rows.items() if peers_of(r)}
+        if best:
+            out.append(f"Braze / best peer of each workload, over {len(best)}: "
+                       f"{mean([b[0] for b in best.values()]):.2f}.")
+            slow = ", ".join(f"{n} {b:.2f} ({w})" for n, (b, w) in best.items() if b > 1.05)
+            out.append(f"Slower than the best peer by more than 5 %: {slow or 'none'}.")
+    chain = result["rows"].get("ops10000_chain", {}).get("engines", {})
+    cost = ", ".join(f"{ENGINES[e].title} {v['compile_ms'] / 10:.3g}" for e, v in chain.items() if "compile_ms" in v)
+    if cost:
+        out.append(f"Compile time of an unrolled scalar operation (`ops10000_chain`), µs: {cost}.")
+    loud = sum(not r.get("quiet", True) for r in result["rows"].values())
+    if loud:
+        out.append(f"**The machine was not quiet**: {loud} of {len(result['rows'])} rows, marked `?`, come from rounds "
+                   "in which others used the processors; ratios in them are rough.")
+    return out
+
+
+def render(result):
+    engines, notes = result["engines"], Notes()
+    head = ["workload", "floor ms"] + [ENGINES[e].title + " ms" for e in engines] + ["Braze / XLA"]
+    head += (["Braze / best peer"] if len(engines) > 2 else []) + ["of floor"]
+    head += [f"{what} {who}" for what in ("compile ms", "temp MiB", "peak MiB") for who in ("Braze", "XLA")]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, row in result["rows"].items():
+        lines.append(line(name, row, engines, notes) if "engines" in row else f"| {name} | not prepared: {row['failed']} |")
+    lines += [""] + [f"{s}\n" for s in summary(result)]
+    lines += [f"{i + 1}. {t}" for i, t in enumerate(notes.texts)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def versions(result):
+    """{engine: its versions}, from the rows."""
+    out = {}
+    for row in result["rows"].values():
+        for e, v in row.get("engines", {}).items():
+            for what, version in v.get("versions", {}).items():
+                out.setdefault(f"{what} {version}" if what != "XLA_FLAGS" else f"{ENGINES[e].title}: {version}", None)
+    return ", ".join(out)
+
+
+def section(result):
+    r = result["rates"]
+    machine = ", ".join(f"{k} {v}" for k, v in result["machine"].items())
+    rates = (f"{r['flops'] / 1e9:.0f} Gflop/s (f32), {r['exps'] / 1e9:.1f} G exp/s, read / write "
+             + ", ".join(f"{r['read_' + x] / 1e9:.0f} / {r['write_' + x] / 1e9:.0f} GB/s ({x.upper()})" for x in ("l2", "l3", "dram")))
+    command = "./dev bench" + (" --peers" if len(result["engines"]) > 2 else "")
+    return f"""{BEGIN}
+From `{command}`. Machine: {machine}. Its limits in this run: {rates}.
+Versions and flags: {versions(result)}. Two threads each; `MALLOC_MMAP_THRESHOLD_=1073741824
+MALLOC_TRIM_THRESHOLD_=4294967295` for all.
+
+Times are medians over {result['rounds']} rounds of {result['slot']} s an engine, interleaved, rounds that a canary or the use of
+the processors by others shows to be noisy left out. `compile` is the first compilation of the program in a process that
+has compiled another one before; `temp` is what the engine says it needs beside arguments and results; `peak` is how much
+resident memory grew in the first run. Floors are lower bounds from the limits above and the work that cannot be
+avoided; more than 100 % means that the bound was measured in a noisier moment. Weights are arguments for Braze, XLA
+and IREE, constants (which may be packed in advance) for ONNX Runtime, OpenVINO and Inductor.
+
+{render(result)}{END}
+"""
+
+
+def write(path, result):
+    """Replaces the section in the page; the rest of the page stays."""
+    old = path.read_text()
+    before, _, rest = old.partition(BEGIN)
+    after = rest.partition(END)[2].lstrip("\n") if rest else ""
+    path.write_text(before + section(result) + ("\n" + after if after else ""))

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One engine with one workload, driven over pipes by run.py.
+
+    worker.py ENGINE FOLDER SLOT_SECONDS
+
+Lines on stdin, one JSON line on stdout for each: `start` (arguments, compilation, first run, check), `slot`
+(runs for SLOT_SECONDS: median and number), `end`. A failure is {"error": why}, a Skip {"skip": why}.
+"""
+import gc
+import importlib
+import json
+import os
+import pathlib
+import resource
+import statistics
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what engines print must not mix with the answers
+
+
+def resident(key):
+    for line in open("/proc/self/status"):
+        if line.startswith(key):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def reset_peak():
+    """Lets the peak of resident memory start anew; gives what is resident now."""
+    gc.collect()
+    try:
+        open("/proc/self/clear_refs", "w").write("5")
+    except OSError:
+        return None
+    return resident("VmRSS")
+
+
+def grown(base):
+    return None if base is None else max(0, resident("VmHWM") - base)
+
+
+def timed(f):
+    start = time.perf_counter()
+    f()
+    return time.perf_counter() - start
+
+
+class Worker:
+    def __init__(self, name, folder, slot):
+        from engines import ENGINES
+        self.entry, self.folder, self.slot_seconds = ENGINES[name], folder, slot
+
+    def start(self):
+        from engines.job import Job
+        module = importlib.import_module("engines." + self.entry.module)
+        job = Job(self.folder)
+        self.engine = e = module.Engine(job, self.entry.setting)
+        base = reset_peak()
+        compile_ms = 1e3 * timed(e.compile)
+        compile_peak, base = grown(base), reset_peak()
+        first = timed(e.run)
+        run_peak = grown(base)
+        good, error = job.error(e.results())
+        answer = dict(versions=module.versions(), compile_ms=compile_ms, first_s=first, error_found=error,
+                      temporary=e.temporary(), compile_peak=compile_peak, run_peak=run_peak)
+        if not good:
+            return answer | dict(error=f"wrong: error {error if isinstance(error, str) else format(error, '.2g')}")
+        if first < 1:
+            start = time.perf_counter()
+            while time.perf_counter() - start < min(0.3, 5 * first + 0.02):
+                e.run()
+        return answer
+
+    def slot(self):
+        before, times, start = os.times(), [], time.perf_counter()
+        while not times or time.perf_counter() - start < self.slot_seconds:
+            times.append(timed(self.engine.run))
+        after = os.times()
+        return dict(median=statistics.median(times), runs=len(times), wall=time.perf_counter() - start,
+                    cpu=after.user + after.system - before.user - before.system)
+
+
+def main():
+    limit = int(float(os.environ.get("BENCH_MEMORY_GB", "12")) * 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))  # a compilation that explodes fails here alone
+    worker = Worker(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    for line in sys.stdin:
+        if line.strip() == "end":
+            break
+        try:
+            answer = getattr(worker, line.strip())()
+        except Exception as e:
+            kind = "skip" if type(e).__name__ == "Skip" else "error"
+            answer = {kind: (str(e) if kind == "skip" else f"{type(e).__name__}: {e}")[:500]}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
