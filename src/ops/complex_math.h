@@ -40,11 +40,12 @@ C<T> log1p(C<T> z) {
   return {std::log1p(square_minus_one(x, y)) / 2, angle};
 }
 
-// exp(z) − 1 = expm1(x)·cos y − 2 sin²(y/2) + i·exp(x)·sin y
+// exp(z) − 1 = expm1(x)·cos y − 2 sin²(y/2) + i·exp(x)·sin y; of −∞ ± ∞i it is NaN, as in NumPy and XLA.
 template <typename T>
 C<T> expm1(C<T> z) {
   const T x = z.real(), y = z.imag();
   if (y == 0) return {std::expm1(x), y};
+  if (std::isinf(y)) return {y - y, y - y};
   if (std::isinf(x) || x > 40) return std::exp(z) - (std::isinf(x) && x > 0 ? T(0) : T(1));
   const T half = std::sin(y / 2);
   return {std::expm1(x) * std::cos(y) - 2 * half * half, std::exp(x) * std::sin(y)};

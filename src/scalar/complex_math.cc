@@ -204,7 +204,8 @@ Value expm1(Graph& g, Value x) {
   const real::SinCos sc = real::sin_cos(z.im);
   const Expr half = real::sin(z.im * 0.5), m = real::expm1(z.re);
   const Expr re = fma(m, sc.cos, -2 * half * half);
-  const Expr real = equal(z.im, 0), vanishes = equal(z.re, -kInfinity);
+  const Expr real = equal(z.im, 0);
+  const Expr vanishes = equal(z.re, -kInfinity) && abs(z.im) < kInfinity;
   const Expr im = scalar::select(vanishes, 0, real::exp(z.re) * sc.sin);
   return value({scalar::select(real || vanishes, m, re), scalar::select(real, z.im, im)});
 }
