@@ -77,6 +77,31 @@ void bind_parameters(Elements& e, const Computation& fused) {
   for (const Instr* p : fused.params()) e.bind_buffer(p, p->parameter_number());
 }
 
+Frame open_frame(Kernel& k, Elements& e, const Dims& space) {
+  Frame f;
+  const int64_t columns = space.empty() ? 1 : space.back();
+  f.phase.items = columns == 0 ? 0 : product(space) / columns;
+  f.phase.item_var = k.new_var();
+  f.vector = std::make_shared<Loop>();
+  f.vector->var = k.new_var();
+  f.vector->extent = columns;
+  f.vector->kind = LoopKind::kVector;
+  const auto bounded = [&](int32_t var, int64_t extent) {
+    return k.graph.index_var(var, std::max<int64_t>(extent, 1));
+  };
+  const DimSpan outer(space.data(), space.empty() ? 0 : space.size() - 1);
+  f.index = e.delinearize(bounded(f.phase.item_var, f.phase.items), outer);
+  if (!space.empty()) f.index.push_back(bounded(f.vector->var, columns));
+  return f;
+}
+
+void close_frame(Kernel& k, Frame& f, double work, int width) {
+  f.phase.body.push_back(make_loop(f.vector));
+  f.phase.width = width;
+  f.phase.grain = choose_grain(k, work);
+  k.phases.push_back(std::move(f.phase));
+}
+
 int choose_width(const Kernel& k, const Facts& facts, bool accumulates) {
   int bytes = 4, nodes = 0;
   for (int32_t i = 0; i < k.graph.size(); ++i) {

@@ -57,6 +57,16 @@ inline int64_t first_output(const Computation& fused) {
   return static_cast<int64_t>(fused.params().size());
 }
 
+// A phase whose items run over all but the last dimension of `space`, with a vector loop along it.
+struct Frame {
+  Phase phase;
+  std::shared_ptr<Loop> vector;
+  Index index;  // into `space`
+};
+Frame open_frame(Kernel& k, Elements& e, const Dims& space);
+// Ends the phase: `work` is that of one item in elements, `width` in lanes.
+void close_frame(Kernel& k, Frame& f, double work, int width);
+
 // Lanes for a phase: light bodies get several registers per value, which hides latency. `accumulates`:
 // its loops carry accumulators.
 int choose_width(const Kernel& k, const Facts& facts, bool accumulates);

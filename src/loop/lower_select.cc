@@ -34,33 +34,6 @@ class SelectLowering {
  private:
   Scalar c(int64_t v) { return e_.index_const(v); }
 
-  // A phase whose items run over all but the last dimension of `space`, with a vector loop along it.
-  struct Frame {
-    Phase phase;
-    std::shared_ptr<Loop> vector;
-    Index index;
-  };
-  Frame open_frame(const Dims& space) {
-    Frame f;
-    const int64_t columns = space.empty() ? 1 : space.back();
-    f.phase.items = columns == 0 ? 0 : product(space) / columns;
-    f.phase.item_var = k_.new_var();
-    f.vector = std::make_shared<Loop>();
-    f.vector->var = k_.new_var();
-    f.vector->extent = columns;
-    f.vector->kind = LoopKind::kVector;
-    DimSpan outer(space.data(), space.empty() ? 0 : space.size() - 1);
-    f.index = e_.delinearize(g_.index_var(f.phase.item_var, std::max<int64_t>(f.phase.items, 1)), outer);
-    if (!space.empty()) f.index.push_back(g_.index_var(f.vector->var, std::max<int64_t>(columns, 1)));
-    return f;
-  }
-  void close_frame(Frame& f, int64_t steps) {
-    f.phase.body.push_back(make_loop(f.vector));
-    f.phase.width = choose_width(k_, facts_, false);
-    f.phase.grain = choose_grain(k_, static_cast<double>(f.vector->extent * steps));
-    k_.phases.push_back(std::move(f.phase));
-  }
-
   // Loops around each other, all carrying the same values.
   struct Nest {
     std::vector<std::shared_ptr<Loop>> loops;
@@ -111,7 +84,7 @@ class SelectLowering {
 
   // For each window: the number of the element it chooses, -1 if it lies on padding.
   void choose() {
-    Frame f = open_frame(source_);
+    Frame f = open_frame(k_, e_, source_);
     const Dtype t = op_->operand(0)->shape.dtype;
     const bool complex = is_complex(t);
     const Scalar zero = g_.constant(real_of(t), 0), none = g_.constant_int(Dtype::kS32, -1);
@@ -137,12 +110,12 @@ class SelectLowering {
     append(&next, pick(take, here, before));
     close_loops(&n, std::move(next), &f.vector->body);
     store_value(k_, &f.vector->body, chosen_, e_.offset(source_, f.index), {n.carried[0], {}});
-    close_frame(f, n.steps);
+    close_frame(k_, f, static_cast<double>(f.vector->extent * n.steps), choose_width(k_, facts_, false));
   }
 
   // For each element: the initial value combined with the sources of the windows that chose it.
   void gather() {
-    Frame f = open_frame(in_);
+    Frame f = open_frame(k_, e_, in_);
     const bool complex = is_complex(op_->shape.dtype);
     Nest n;
     append(&n.carried, e_.element(op_->operand(2), {}));
@@ -180,7 +153,7 @@ class SelectLowering {
     for (size_t o = 0; o < outs.size(); ++o)
       store_value(k_, &f.vector->body, first_output(fused_) + static_cast<int64_t>(o),
                   e_.offset(in_, f.index), e_.element(outs[o], f.index));
-    close_frame(f, n.steps);
+    close_frame(k_, f, static_cast<double>(f.vector->extent * n.steps), choose_width(k_, facts_, false));
   }
 
   Kernel& k_;

@@ -98,35 +98,8 @@ class WindowLowering {
     return out;
   }
 
-  // Output index: items over all but the last dimension, a vector loop along it.
-  struct Frame {
-    Phase phase;
-    std::shared_ptr<Loop> vector;
-    Index index;
-  };
-  Frame open_frame(const Dims& space) {
-    Frame f;
-    int64_t columns = space.empty() ? 1 : space.back();
-    f.phase.items = columns == 0 ? 0 : product(space) / columns;
-    f.phase.item_var = k_.new_var();
-    f.vector = std::make_shared<Loop>();
-    f.vector->var = k_.new_var();
-    f.vector->extent = columns;
-    f.vector->kind = LoopKind::kVector;
-    DimSpan outer(space.data(), space.empty() ? 0 : space.size() - 1);
-    f.index = e_.delinearize(g_.index_var(f.phase.item_var, std::max<int64_t>(f.phase.items, 1)), outer);
-    if (!space.empty()) f.index.push_back(g_.index_var(f.vector->var, std::max<int64_t>(columns, 1)));
-    return f;
-  }
-  void close_frame(Frame& f, double work, int width) {
-    f.phase.body.push_back(make_loop(f.vector));
-    f.phase.width = width;
-    f.phase.grain = choose_grain(k_, work);
-    k_.phases.push_back(std::move(f.phase));
-  }
-
   void window() {
-    Frame f = open_frame(dims_);
+    Frame f = open_frame(k_, e_, dims_);
     const Window& w = op_->as<WindowAttrs>().window;
     std::vector<std::shared_ptr<Loop>> nest;
     std::vector<Value> acc = init_;
@@ -154,7 +127,7 @@ class WindowLowering {
     e_.bind_value(op_, f.index, next);
     store_outputs(&f.vector->body, f.index);
     double work = static_cast<double>(f.vector->extent * elements);
-    close_frame(f, work, choose_width(k_, facts_, false));
+    close_frame(k_, f, work, choose_width(k_, facts_, false));
   }
 
   // acc combined with the operand element under window position `at` of output `index`.
@@ -192,7 +165,7 @@ class WindowLowering {
     Dims space;
     for (int64_t d = 0; d < static_cast<int64_t>(dims_.size()); ++d)
       if (d != s.dim) space.push_back(dims_[d]);
-    Frame f = open_frame(space);
+    Frame f = open_frame(k_, e_, space);
     auto l = std::make_shared<Loop>();
     l->var = k_.new_var();
     l->extent = dims_[s.dim];
@@ -222,7 +195,7 @@ class WindowLowering {
     // Lanes along the last dimension only if it is not the scanned one.
     bool lanes = s.dim + 1 < static_cast<int64_t>(dims_.size()) && f.vector->extent >= 8;
     double work = static_cast<double>(f.vector->extent * l->extent);
-    close_frame(f, work, lanes ? choose_width(k_, facts_, false) : 1);
+    close_frame(k_, f, work, lanes ? choose_width(k_, facts_, false) : 1);
   }
 
   Kernel& k_;
