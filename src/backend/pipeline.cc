@@ -16,6 +16,7 @@
 #include "passes/expand.h"
 #include "passes/fuse.h"
 #include "passes/inline_calls.h"
+#include "passes/recompute.h"
 #include "passes/sort_to_topk.h"
 #include "passes/transposed_dot.h"
 
@@ -40,11 +41,13 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return sort_to_topk(m); }},
     {{"transposed-dot", "products whose free dimensions are exchanged swap their operands"},
      [](Module& m, const FuseOptions&) { return transposed_dot(m); }},
+    {{"recompute", "cheap values are computed again where they are read late"},
+     [](Module& m, const FuseOptions&) { return recompute(m); }},
     {{"fuse", "instructions are grouped into kernels"},
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
 constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",
-                                          "cleanup", "sort-to-topk", "transposed-dot", "fuse"};
+                                          "cleanup", "sort-to-topk", "transposed-dot", "recompute", "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)
