@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/evaluator.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -111,13 +113,28 @@ bool allocates(const OpDef& row) {
 // Bytes a row's eval may need beside its value: operands in wider types, rows being sorted.
 int64_t scratch_of(const OpDef& row, const Instr& i) {
   const bool sorts = row.op == Op::kSort || row.op == Op::kTopK;
-  if (row.nest == Nest::kNone && !sorts) return 0;
+  const bool solves =
+      row.op == Op::kFft || row.op == Op::kCholesky || row.op == Op::kTriangularSolve;
+  if (row.nest == Nest::kNone && !sorts && !solves) return 0;
   int64_t n = 0;
   for (const Instr* o : i.operands) {
     const int64_t element = std::max(byte_size(o->shape.dtype), 1);
-    n += std::min<int64_t>(bytes_of(o->shape) / element, int64_t{1} << 50) * (sorts ? 40 : 16);
+    n += std::min<int64_t>(bytes_of(o->shape) / element, int64_t{1} << 50) * (solves ? 96 : sorts ? 40 : 16);
   }
   return n;
+}
+
+constexpr int64_t kAskedFor = int64_t{16} << 20;
+
+// Whether the system would give so many bytes now. What rows allocate is not checked one by one; large
+// requests are asked for here, before.
+bool has_memory(int64_t bytes) {
+  if (bytes < kAskedFor) return true;
+  void* p = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return false;
+  munmap(p, static_cast<size_t>(bytes));
+  return true;
 }
 
 // A computation laid out for evaluation: steps in post order, values in numbered slots, each freed
@@ -263,6 +280,9 @@ class Evaluator {
     if (s.bytes + s.scratch > options_.max_bytes - live_bytes_)
       return exhausted(at(*s.instr), ": ", s.bytes, " bytes and ", s.scratch,
                        " of scratch exceed the evaluator's memory limit");
+    if (!has_memory(s.bytes + s.scratch))
+      return exhausted(at(*s.instr), ": no memory for ", s.bytes, " bytes and ", s.scratch,
+                       " of scratch");
     live_bytes_ += s.bytes;
     auto call = [this](const Computation& c, absl::Span<const Literal> args) {
       return run(c, args);

@@ -193,7 +193,7 @@ constexpr OpDef kRows[] = {
         "atan2", 0, 25, "Angle of the point (rhs, lhs), in (-pi, pi]."),
     complex_row(),
     binary<Op::kDivide, kNumberT, math::divide, [](double a, double b) { return a / b; },
-           [](auto a, auto b) { return a / b; }, kDivideInt>(
+           [](auto a, auto b) { return cm::divide(a, b); }, kDivideInt>(
         "divide", 0, 8, "Quotient; integers truncate, x / 0 = -1, INT_MIN / -1 = INT_MIN."),
     binary<Op::kMaximum, kAnyT, emit_maximum, kMaxReal, kMaxComplex, kMaxInt>(
         "maximum", kLattice, 1, "Greater one; NaN wins, -0 < +0; complex ordered (real, imag)."),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Complex functions for eval, where std::complex is not accurate or defines another edge case.
+// Complex functions for eval, where std::complex is not accurate or leaves something open.
+//
+// At infinities and NaNs they are what C's Annex G says (products are plain). Where Annex G leaves a sign
+// open, functions stay odd or even and commute with conjugation, and a NaN counts as positive.
 //
 // T is wider than the element type (double for f32 parts, long double for f64 ones), so a few lost
 // bits do not show; what these functions guard against is cancellation, overflow and branch cuts.
@@ -7,6 +10,7 @@
 
 #include <cmath>
 #include <complex>
+#include <limits>
 
 namespace braze::complex_math {
 
@@ -40,12 +44,12 @@ C<T> log1p(C<T> z) {
   return {std::log1p(square_minus_one(x, y)) / 2, angle};
 }
 
-// exp(z) − 1 = expm1(x)·cos y − 2 sin²(y/2) + i·exp(x)·sin y; of −∞ ± ∞i it is NaN, as in NumPy and XLA.
+// exp(z) − 1 = expm1(x)·cos y − 2 sin²(y/2) + i·exp(x)·sin y; NaN where y is not finite, as in NumPy.
 template <typename T>
 C<T> expm1(C<T> z) {
   const T x = z.real(), y = z.imag();
   if (y == 0) return {std::expm1(x), y};
-  if (std::isinf(y)) return {y - y, y - y};
+  if (!std::isfinite(y)) return {y - y, y - y};
   if (std::isinf(x) || x > 40) return std::exp(z) - (std::isinf(x) && x > 0 ? T(0) : T(1));
   const T half = std::sin(y / 2);
   return {std::expm1(x) * std::cos(y) - 2 * half * half, std::exp(x) * std::sin(y)};
@@ -60,13 +64,101 @@ C<T> cbrt(C<T> z) {
 }
 
 template <typename T>
-C<T> logistic(C<T> z) {
-  return C<T>(1) / (C<T>(1) + std::exp(-z));
+C<T> times_i(C<T> z) {
+  return {-z.imag(), z.real()};
+}
+template <typename T>
+C<T> times_minus_i(C<T> z) {
+  return {z.imag(), -z.real()};
+}
+
+// x times the conjugate of y
+template <typename T>
+C<T> times_conjugate(C<T> x, C<T> y) {
+  return {x.real() * y.real() + x.imag() * y.imag(), x.imag() * y.real() - x.real() * y.imag()};
 }
 
 template <typename T>
+bool has_infinity(C<T> z) {
+  return std::isinf(z.real()) || std::isinf(z.imag());
+}
+template <typename T>
+bool is_finite(C<T> z) {
+  return std::isfinite(z.real()) && std::isfinite(z.imag());
+}
+
+// Smith's method, and Annex G's second look at what came out as NaN.
+template <typename T>
+C<T> divide(C<T> x, C<T> y) {
+  const T a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
+  C<T> q;
+  if (std::abs(c) < std::abs(d)) {
+    const T ratio = c / d, scale = c * ratio + d;
+    q = {(a * ratio + b) / scale, (b * ratio - a) / scale};
+  } else {
+    const T ratio = d / c, scale = d * ratio + c;
+    q = {(b * ratio + a) / scale, (b - a * ratio) / scale};
+  }
+  if (!std::isnan(q.real()) || !std::isnan(q.imag())) return q;
+  const T infinity = std::numeric_limits<T>::infinity();
+  const auto box = [](T v) { return std::copysign(std::isinf(v) ? T(1) : T(0), v); };
+  if (c == 0 && d == 0 && (!std::isnan(a) || !std::isnan(b)))
+    return {std::copysign(infinity, c) * a, std::copysign(infinity, c) * b};
+  if (has_infinity(x) && is_finite(y)) {
+    const C<T> z = times_conjugate({box(a), box(b)}, y);
+    return {infinity * z.real(), infinity * z.imag()};
+  }
+  if (has_infinity(y) && is_finite(x)) {
+    const C<T> z = times_conjugate(x, {box(c), box(d)});
+    return {0 * z.real(), 0 * z.imag()};
+  }
+  return q;
+}
+
+// By the exponential that does not overflow.
+template <typename T>
+C<T> logistic(C<T> z) {
+  const bool left = z.real() < 0;
+  const C<T> e = std::exp(left ? z : -z);
+  return divide(left ? e : C<T>(1), C<T>(1) + e);
+}
+
+// conj(√z) / |z|, which (unlike 1 / √z) gives conjugates for conjugates; (inf, NaN) for 0.
+template <typename T>
 C<T> rsqrt(C<T> z) {
-  return C<T>(1) / std::sqrt(z);
+  if (has_infinity(z)) return {0, std::copysign(T(0), -z.imag())};
+  const C<T> w = std::sqrt(z);
+  const T c = w.real(), d = w.imag();
+  if (c == 0 && d == 0) return {std::numeric_limits<T>::infinity(), std::nan("")};
+  if (std::abs(c) < std::abs(d)) {
+    const T ratio = c / d, scale = c * ratio + d;
+    return {ratio / scale, -(1 / scale)};
+  }
+  const T ratio = d / c, scale = d * ratio + c;
+  return {1 / scale, -(ratio / scale)};
+}
+
+template <typename T>
+C<T> sinh(C<T> z) {
+  if (std::isinf(z.real()) && !std::isfinite(z.imag())) return {z.real(), std::nan("")};
+  return std::sinh(z);
+}
+
+template <typename T>
+C<T> cosh(C<T> z) {
+  const C<T> r = std::cosh(z);
+  if (z.imag() != 0 && (z.real() != 0 || std::isfinite(z.imag()))) return r;
+  const auto negative = [](T v) { return !std::isnan(v) && std::signbit(v); };
+  return {r.real(), negative(z.real()) != negative(z.imag()) ? -T(0) : T(0)};
+}
+
+template <typename T>
+C<T> sin(C<T> z) {
+  return times_minus_i(complex_math::sinh(times_i(z)));
+}
+template <typename T>
+C<T> cos(C<T> z) {
+  return complex_math::cosh(times_i(z));
 }
 
 template <typename T>
@@ -82,22 +174,19 @@ C<T> multiply(C<T> a, C<T> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// 0^0 = 1, 0^w = 0 for Re w > 0.
+// e^(w · log z); z^0 = 1, 0^w = 0 for Re w > 0.
 template <typename T>
 C<T> power(C<T> z, C<T> w) {
-  if (z.real() == 0 && z.imag() == 0) {
-    if (w.real() == 0 && w.imag() == 0) return {1, 0};
-    if (w.real() > 0) return {0, 0};
-  }
-  return std::pow(z, w);
+  if (w.real() == 0 && w.imag() == 0) return {1, 0};
+  if (z.real() == 0 && z.imag() == 0 && w.real() > 0) return {0, 0};
+  return std::exp(multiply(w, std::log(z)));
 }
 
 // atan2(y, x) = −i · log((x + iy) / sqrt(x² + y²))
 template <typename T>
 C<T> atan2(C<T> y, C<T> x) {
-  const C<T> i(0, 1);
-  const C<T> l = std::log((x + multiply(i, y)) / std::sqrt(multiply(x, x) + multiply(y, y)));
-  return {l.imag(), -l.real()};
+  const C<T> radius = std::sqrt(multiply(x, x) + multiply(y, y));
+  return times_minus_i(std::log(divide(x + times_i(y), radius)));
 }
 
 // Lexicographic order of (real, imaginary).

@@ -4,7 +4,8 @@
 //
 // Evaluated in long double: powers of two by halving, other short lengths by the definition (sums of real
 // numbers stay real), long ones as a convolution of chirps (Bluestein); the error is far below the result's
-// precision.
+// precision. A transform with an infinity or NaN in its operand is NaN all over: what its sums of products
+// would give hangs on their order.
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -147,6 +148,25 @@ Numbers mirrored(const Numbers& half, DimSpan half_dims, int64_t n) {
   return out;
 }
 
+bool finite_at(const Literal& l, int64_t i) {
+  if (!is_complex(l.dtype())) return std::isfinite(l.get_float(i));
+  const std::complex<double> v = l.get_complex(i);
+  return std::isfinite(v.real()) && std::isfinite(v.imag());
+}
+
+// Makes the transforms NaN whose operand isn't finite; there are `n` of them, one after the other.
+void mark_lost(const Literal& in, Literal& out, int64_t n) {
+  const int64_t from = in.elements() / n, to = out.elements() / n;
+  for (int64_t t = 0; t < n; ++t) {
+    bool lost = false;
+    for (int64_t i = t * from; i < (t + 1) * from && !lost; ++i) lost = !finite_at(in, i);
+    for (int64_t i = t * to; lost && i < (t + 1) * to; ++i) {
+      if (is_complex(out.dtype())) out.set_complex(i, {NAN, NAN});
+      else out.set_float(i, NAN);
+    }
+  }
+}
+
 Result<Literal> eval_fft(const EvalContext& ctx) {
   const auto& a = ctx.as<FftAttrs>();
   const Literal& in = ctx.operand(0);
@@ -176,6 +196,7 @@ Result<Literal> eval_fft(const EvalContext& ctx) {
     else
       out.set_float(i, static_cast<double>(v.real()));
   }
+  mark_lost(in, out, product(DimSpan(dims).first(rank - count)));
   return out;
 }
 

@@ -17,25 +17,17 @@ bool is_identity_order(const Dims& d) {
   return true;
 }
 
-// What `i` is equal to among its operands (and theirs), or null.
-Instr* simpler(Instr* i) {
-  switch (i->op) {
-    case Op::kCopy:
-      return i->operand(0);
-    case Op::kReshape:
-      if (i->operand(0)->shape == i->shape) return i->operand(0);
-      return nullptr;
-    case Op::kConvert:
-      return i->operand(0)->shape == i->shape ? i->operand(0) : nullptr;
-    case Op::kTranspose: case Op::kBroadcast:
-      if (i->operand(0)->shape == i->shape && is_identity_order(i->as<DimsAttrs>().dimensions))
-        return i->operand(0);
-      return nullptr;
-    case Op::kGetTupleElement:
-      if (i->operand(0)->op == Op::kTuple) return i->operand(0)->operand(i->as<IndexAttrs>().index);
-      return nullptr;
-    default: return nullptr;
-  }
+Instr* same_shape(Instr* i) {
+  return i->operand(0)->shape == i->shape ? i->operand(0) : nullptr;
+}
+
+Instr* same_order(Instr* i) {
+  const bool same = i->operand(0)->shape == i->shape && is_identity_order(i->as<DimsAttrs>().dimensions);
+  return same ? i->operand(0) : nullptr;
+}
+
+Instr* tuple_element(Instr* i) {
+  return i->operand(0)->op == Op::kTuple ? i->operand(0)->operand(i->as<IndexAttrs>().index) : nullptr;
 }
 
 constexpr int64_t kFoldElements = 64;
@@ -55,6 +47,23 @@ Instr* folded(Instr* i) {
   Result<Literal> value = evaluate(*i, operands);
   if (!value.ok() || value->shape() != i->shape) return nullptr;
   return i->parent->add(Op::kConstant, i->shape, {}, ConstantAttrs{std::move(*value)}, {}, i->name);
+}
+
+constexpr CleanupRule kRules[] = {
+    {"copy", Op::kCopy, [](Instr* i) { return i->operand(0); }},
+    {"reshape to the same shape", Op::kReshape, same_shape},
+    {"conversion to the same type", Op::kConvert, same_shape},
+    {"transpose in order", Op::kTranspose, same_order},
+    {"broadcast in order", Op::kBroadcast, same_order},
+    {"element of a tuple", Op::kGetTupleElement, tuple_element},
+    {"value of constants", std::nullopt, folded},
+};
+
+Instr* simpler(Instr* i) {
+  for (const CleanupRule& r : kRules)
+    if (!r.op || *r.op == i->op)
+      if (Instr* s = r.apply(i)) return s;
+  return nullptr;
 }
 
 // Instructions that may be merged when equal.
@@ -97,11 +106,12 @@ void merge_equal(Computation* c) {
 
 }  // namespace
 
+absl::Span<const CleanupRule> cleanup_rules() { return kRules; }
+
 Status cleanup(Module& m) {
   for (Computation* c : computation_post_order(m)) {
     for (Instr* i : post_order(*c)) {
       Instr* s = simpler(i);
-      if (!s) s = folded(i);
       if (s && take_fuel("cleanup", i->name)) c->replace_uses(i, s);
     }
     merge_equal(c);

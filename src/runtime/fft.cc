@@ -2,8 +2,11 @@
 #include "runtime/fft.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <limits>
 #include <map>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/fft_flat.h"
@@ -40,6 +43,7 @@ class FftCall : public LibraryCall {
     half_ = real && length.back() % 2 == 0;
     // Non-last dimensions are transformed on the array of complex numbers.
     const Dims& dims = type_ == FftType::kIrfft ? in_.dims : out_.dims;
+    for (int64_t d = 0; d < rank - count; ++d) transforms_ *= dims[d];
     for (int64_t d = rank - count; d < rank - 1; ++d) {
       Axis a{1, dims[d], 1};
       for (int64_t k = 0; k < d; ++k) a.outer *= dims[k];
@@ -70,6 +74,7 @@ class FftCall : public LibraryCall {
       case FftType::kRfft: from_real(r); break;
       case FftType::kIrfft: to_real(r); break;
     }
+    mark_lost(r);
     return true;
   }
 
@@ -83,6 +88,32 @@ class FftCall : public LibraryCall {
     char* scratch;  // of lines
     Pool& pool;
   };
+
+  // Makes the transforms NaN whose operand isn't finite. Their first number, a sum of all operands, tells
+  // that something may be, but of IRFFT, where imaginary parts cancel in it.
+  void mark_lost(Run& r) const {
+    const auto numbers = [](const Shape& s) { return s.bytes() / static_cast<int64_t>(sizeof(T)); };
+    const int64_t from = numbers(in_) / transforms_, to = numbers(out_) / transforms_;
+    const int64_t first = std::min<int64_t>(to, 2);
+    r.pool.run(transforms_, std::max<int64_t>(1, 65536 / from),
+               [&](int64_t begin, int64_t end, int) {
+      for (int64_t t = begin; t < end; ++t) {
+        T* out = r.out + t * to;
+        if (type_ != FftType::kIrfft && all_finite(out, first)) continue;
+        if (!all_finite(r.in + t * from, from))
+          std::fill(out, out + to, std::numeric_limits<T>::quiet_NaN());
+      }
+    });
+  }
+  // No exponent is all ones.
+  static bool all_finite(const T* x, int64_t n) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    constexpr Bits kInfinite = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+    bool lost = false;
+    for (int64_t i = 0; i < n; ++i)
+      lost |= (std::bit_cast<Bits>(x[i]) & kInfinite) == kInfinite;
+    return !lost;
+  }
 
   // Lines that are few or long are split; so are none that lanes serve better.
   bool flat(const Axis& a) const {
@@ -308,6 +339,7 @@ class FftCall : public LibraryCall {
 
   FftType type_;
   Shape in_, out_;
+  int64_t transforms_ = 1;   // of all dimensions of `length`
   int64_t length_ = 1;       // of the last dimension
   double scale_ = 1;
   bool half_ = false;        // reals packed in pairs

@@ -20,6 +20,10 @@ TEST(Seed, OneKernelAndRightValue) {
     ASSERT_NE(exe, nullptr);
     EXPECT_EQ(exe->stats().launches, 1) << n;
     EXPECT_EQ(exe->stats().library_calls, 0) << n;
+    // No intermediate array, only the sums of the parts that threads take.
+    EXPECT_LE(exe->stats().arena_bytes, 1024) << n;
+    ASSERT_NE(exe->plan(), nullptr);
+    EXPECT_EQ(exe->plan()->steps.size(), 1u) << n;
   }
 }
 

@@ -3,6 +3,12 @@
 #include "eval/evaluator.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
 
 #include "test/eval/program.h"
 
@@ -39,6 +45,38 @@ TEST(Evaluator, HugeValuesAreRefused) {
   auto v = p.run(x);
   EXPECT_EQ(v.status().code(), absl::StatusCode::kResourceExhausted) << v.status();
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these reserve the address space
+// Runs f in a child whose address space can grow by `bytes` only; what f returns.
+int with_little_memory(int64_t bytes, const std::function<int()>& f) {
+  const pid_t child = fork();
+  if (child == 0) {
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t most = pages * sysconf(_SC_PAGESIZE) + bytes;
+    const rlimit limit{most, most};
+    _exit(setrlimit(RLIMIT_AS, &limit) == 0 ? f() : 99);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+TEST(Evaluator, NoMemoryIsAnError) {
+  const auto run = [](Op op) {
+    Program p;
+    const Shape big = Shape::array(Dtype::kC128, {1 << 21});  // 32 MB
+    Instr* x = p.b.splat(op == Op::kFft ? big : Shape::array(Dtype::kF64, {1 << 24}), 1);
+    Instr* y = op == Op::kFft ? p.b.op(op, {x}, FftAttrs{FftType::kFft, {1 << 21}}) : p.b.unary(op, x);
+    p.module.entry()->set_root(p.b.slice(y, {0}, {1}));
+    const auto v = evaluate(p.module, {});
+    return v.status().code() == absl::StatusCode::kResourceExhausted ? 1 : v.ok() ? 2 : 3;
+  };
+  // A value that does not fit, a value that does but for scratch.
+  EXPECT_EQ(with_little_memory(int64_t{100} << 20, [&] { return run(Op::kNegate); }), 1);
+  EXPECT_EQ(with_little_memory(int64_t{180} << 20, [&] { return run(Op::kFft); }), 1);
+}
+#endif
 
 TEST(Evaluator, HugeShapesWithoutElementsCostNothing) {
   Program p;

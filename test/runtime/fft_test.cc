@@ -77,6 +77,40 @@ TEST(Fft, NotANumberStaysInItsLine) {
   expect_native(**m, {x}, 6e-7, "NaN");
 }
 
+// Whatever part is not finite, the transform it belongs to is NaN all over, and no other.
+TEST(Fft, InfinitiesSpoilTheirTransform) {
+  std::mt19937_64 rng(3);
+  for (std::string type : {"FFT", "IFFT", "RFFT", "IRFFT"})
+    for (int64_t n : {1, 2, 3, 6, 7, 16, 31, 100, 1024, 4099})
+      for (bool second : {false, true}) {
+        const std::string in = type == "RFFT" ? "f32" : "c64", out = type == "IRFFT" ? "f32" : "c64";
+        const std::string whole = std::to_string(n), half = std::to_string(n / 2 + 1);
+        const std::string text = "HloModule f\nENTRY main {\n x = " + in + "[3,2," +
+                                 (type == "IRFFT" ? half : whole) + "] parameter(0)\n ROOT r = " + out +
+                                 "[3,2," + (type == "RFFT" ? half : whole) + "] fft(x), fft_type=" + type +
+                                 ", fft_length={" + (second ? "2," : "") + whole + "}\n}\n";
+        auto m = parse_hlo(text);
+        ASSERT_TRUE(m.ok()) << m.status();
+        Literal x = random_literal((*m)->entry()->params()[0]->shape, rng);
+        const int64_t row = x.elements() / 6, at = 3 * row + static_cast<int64_t>(rng() % row);
+        const double bad = rng() % 2 ? INFINITY : NAN;
+        if (type == "RFFT") x.set_float(at, -bad);
+        else if (rng() % 2) x.set_complex(at, {bad, 1});
+        else x.set_complex(at, {1, bad});
+        expect_native(**m, {x}, 2e-6, text);
+        auto want = evaluate(**m, {x});
+        ASSERT_TRUE(want.ok());
+        const int64_t size = want->elements() / (second ? 3 : 6), lost = second ? 1 : 3;
+        for (int64_t i = 0; i < want->elements(); ++i) {
+          const bool complex = is_complex(want->dtype());
+          const double re = complex ? want->get_complex(i).real() : want->get_float(i);
+          const double im = complex ? want->get_complex(i).imag() : re;
+          ASSERT_EQ(std::isnan(re), i / size == lost) << text << " at " << i;
+          ASSERT_EQ(std::isnan(im), i / size == lost) << text << " at " << i;
+        }
+      }
+}
+
 TEST(Fft, Roots) {
   for (int64_t n : {1, 3, 8, 12, 1000003})
     for (int64_t k = 0; k < std::min<int64_t>(n, 50); ++k) {
