@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import sys
 
 os.environ["BRAZE_DISABLE"] = "1"
@@ -76,6 +77,8 @@ def main(name, folder):
     import jax
     import numpy as np
     import workloads
+    limit = int(float(os.environ.get("BENCH_MEMORY_GB", "8")) * 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     w = workloads.load()[name]

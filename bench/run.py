@@ -8,12 +8,13 @@ a slot of some tenths of a second each, with a canary before every slot. A round
 the canary was slow or others used the processors. The time of an engine is the median of its slots' medians.
 """
 import argparse
+import concurrent.futures
 import fnmatch
 import json
 import os
 import pathlib
-import resource
 import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -48,7 +49,7 @@ class Worker:
         self.process = subprocess.Popen(
             [a.jax if entry.python == "jax" else a.bench, str(HERE / "worker.py"), engine, str(folder), str(a.slot)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=env,
-            preexec_fn=lambda: os.sched_setaffinity(0, a.cpus))
+            start_new_session=True)
 
     def ask(self, line, timeout):
         """The answer to one command; {"error": ...} if the process dies or takes too long."""
@@ -65,21 +66,21 @@ class Worker:
             return json.loads(answer)
         code = self.process.wait()
         self.log.seek(0)
-        lines = self.log.read().strip().splitlines()
+        lines = [x for x in self.log.read().splitlines() if x.strip()]
         return {"error": f"exit code {code}: " + (lines[-1][-300:] if lines else "")}
 
     def end(self):
-        self.process.kill()
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)  # compilers that it started too
+        except ProcessLookupError:
+            pass
         self.process.wait()
         self.log.close()
 
 
 def prepare(name, folder, a):
-    def limits():
-        os.sched_setaffinity(0, a.cpus)
-        resource.setrlimit(resource.RLIMIT_DATA, (int(a.memory * 2**30), int(a.memory * 2**30)))
     done = subprocess.run([a.jax, str(HERE / "prepare.py"), name, str(folder)], capture_output=True, text=True,
-                          env={**os.environ, **ENVIRONMENT}, preexec_fn=limits)
+                          env={**os.environ, **ENVIRONMENT, "BENCH_MEMORY_GB": str(a.memory)})
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:]
         raise RuntimeError(f"exit code {done.returncode}: {last[0][:300] if last else ''}")
@@ -124,9 +125,14 @@ def bench(name, engines, machine, rates, a):
     meta = json.loads((folder / "meta.json").read_text())
     row = dict(family=meta["family"], floor_s=floor_seconds(meta["floor"], rates), engines={})
     workers = {}
-    for engine in engines:
+
+    def load(engine):
         worker = Worker(engine, folder, a)
-        answer = worker.ask("start", a.timeout)
+        return worker, worker.ask("load", a.timeout)
+    with concurrent.futures.ThreadPoolExecutor(len(a.cpus)) as pool:
+        loaded = dict(zip(engines, pool.map(load, engines)))
+    for engine, (worker, answer) in loaded.items():  # one after the other: compilations are timed
+        answer = answer or worker.ask("start", a.timeout)
         row["engines"][engine] = answer
         if "error" in answer or "skip" in answer:
             worker.end()

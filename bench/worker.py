@@ -4,8 +4,8 @@
 
     worker.py ENGINE FOLDER SLOT_SECONDS
 
-Lines on stdin, one JSON line on stdout for each: `start` (arguments, compilation, first run, check), `slot`
-(runs for SLOT_SECONDS: median and number), `end`. A failure is {"error": why}, a Skip {"skip": why}.
+Lines on stdin, one JSON line on stdout for each: `load` (imports, arguments), `start` (compilation, first run,
+check), `slot` (runs for SLOT_SECONDS: median and number), `end`. A failure is {"error": why}, a Skip {"skip": why}.
 """
 import gc
 import importlib
@@ -52,20 +52,26 @@ def timed(f):
 class Worker:
     def __init__(self, name, folder, slot):
         from engines import ENGINES
-        self.entry, self.folder, self.slot_seconds = ENGINES[name], folder, slot
+        self.entry, self.folder, self.slot_seconds, self.engine = ENGINES[name], folder, slot, None
+
+    def load(self):
+        from engines.job import Job
+        self.job = Job(self.folder)
+        self.module = importlib.import_module("engines." + self.entry.module)
+        self.engine = self.module.Engine(self.job, self.entry.setting)
+        return {}
 
     def start(self):
-        from engines.job import Job
-        module = importlib.import_module("engines." + self.entry.module)
-        job = Job(self.folder)
-        self.engine = e = module.Engine(job, self.entry.setting)
+        if self.engine is None:
+            self.load()
+        e = self.engine
         base = reset_peak()
         compile_ms = 1e3 * timed(e.compile)
         compile_peak, base = grown(base), reset_peak()
         first = timed(e.run)
         run_peak = grown(base)
-        good, error = job.error(e.results())
-        answer = dict(versions=module.versions(), compile_ms=compile_ms, first_s=first, error_found=error,
+        good, error = self.job.error(e.results())
+        answer = dict(versions=self.module.versions(), compile_ms=compile_ms, first_s=first, error_found=error,
                       temporary=e.temporary(), compile_peak=compile_peak, run_peak=run_peak)
         if not good:
             return answer | dict(error=f"wrong: error {error if isinstance(error, str) else format(error, '.2g')}")

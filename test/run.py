@@ -129,7 +129,7 @@ def main():
         jobs.append(("install and embed",
                      lambda: simple([sys.executable, "test/embed.py", str(build)])))
     if os.path.exists(tool):
-        for script in ("golden", "tool"):
+        for script in ("golden", "tool", "bench"):
             jobs.append((script, lambda s=script: closing_line(
                 [sys.executable, f"test/{s}.py", str(build)])))
         jobs.append(("PJRT host in C", lambda: pjrt_host(build)))

@@ -34,7 +34,7 @@ class Engine:
 
     def compile(self):
         tool = pathlib.Path(sys.executable).parent / "iree-compile"
-        done = subprocess.run([tool, self.source, "-o", self.binary, *FLAGS], capture_output=True, text=True, timeout=180)
+        done = subprocess.run([tool, self.source, "-o", self.binary, *FLAGS], capture_output=True, text=True, timeout=60)
         if done.returncode:
             raise RuntimeError("iree-compile: " + done.stderr[:300])
         runtime.flags.parse_flags(f"--task_topology_group_count={len(os.sched_getaffinity(0))}")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX graphs of the PyTorch versions, for ONNX Runtime and OpenVINO: inference only, weights are constants."""
+import fcntl
+import os
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -30,10 +33,24 @@ def attention(q, k, v, attn_mask=None, is_causal=False):
     return torch.softmax(scores, -1) @ v
 
 
+def export(f, args, path):
+    F.scaled_dot_product_attention = attention
+    module = f if isinstance(f, nn.Module) else Function(f)
+    for buffer in module.buffers():
+        buffer.data = buffer.data.contiguous()
+    try:
+        with torch.no_grad():
+            torch.onnx.export(module.eval(), args, path, dynamo=True, external_data=True, verbose=False)
+    except BaseException:
+        if os.path.exists(path):
+            os.remove(path)
+        raise
+
+
 class Graph:
     """`path` of the graph, `args` as arrays, results(arrays) in the program's order."""
 
-    def __init__(self, job, engine):
+    def __init__(self, job):
         case = case_of(job)
         case = case.exported() if hasattr(case, "exported") else case
         if case.trains or job.name in IN_PLACE:
@@ -43,13 +60,11 @@ class Graph:
         args = tuple(t.contiguous() for t in case.args)
         if any(t.is_complex() or t.dtype == torch.bfloat16 for t in args):
             raise Skip("no complex numbers, no bfloat16")
-        self.path = str(job.folder / f"{engine}.onnx")
-        F.scaled_dot_product_attention = attention
-        module = case.f if isinstance(case.f, nn.Module) else Function(case.f)
-        for buffer in module.buffers():
-            buffer.data = buffer.data.contiguous()
-        with torch.no_grad():
-            torch.onnx.export(module.eval(), args, self.path, dynamo=True, external_data=True, verbose=False)
+        self.path = str(job.folder / f"graph-{job.meta['sha'][:8]}.onnx")
+        with open(self.path + ".lock", "w") as lock:  # one engine exports, the other takes it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.exists(self.path):
+                export(case.f, args, self.path)
         self.args, self.finish = [t.numpy() for t in args], case.finish
 
     def results(self, out):

@@ -13,7 +13,7 @@ def versions():
 
 class Engine:
     def __init__(self, job, setting):
-        self.graph = Graph(job, "onnxruntime")
+        self.graph = Graph(job)
 
     def compile(self):
         o = onnxruntime.SessionOptions()

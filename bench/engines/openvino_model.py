@@ -14,7 +14,7 @@ def versions():
 
 class Engine:
     def __init__(self, job, setting):
-        self.graph = Graph(job, "openvino")
+        self.graph = Graph(job)
 
     def compile(self):
         core = openvino.Core()
