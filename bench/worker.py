@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import resource
 import statistics
 import sys
@@ -90,6 +91,14 @@ class Worker:
                     cpu=after.user + after.system - before.user - before.system)
 
 
+def cause(e):
+    """The innermost exception in a line, without colours and without where files lie."""
+    while e.__cause__ is not None:
+        e = e.__cause__
+    text = re.sub(r"\x1b\[\d*m", "", str(e)).replace(str(pathlib.Path(sys.argv[2])), "")
+    return f"{type(e).__name__}: " + " ".join(text.split())[:300]
+
+
 def main():
     limit = int(float(os.environ.get("BENCH_MEMORY_GB", "12")) * 2**30)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))  # a compilation that explodes fails here alone
@@ -100,8 +109,7 @@ def main():
         try:
             answer = getattr(worker, line.strip())()
         except Exception as e:
-            kind = "skip" if type(e).__name__ == "Skip" else "error"
-            answer = {kind: (str(e) if kind == "skip" else f"{type(e).__name__}: {e}")[:500]}
+            answer = {"skip": str(e)} if type(e).__name__ == "Skip" else {"error": cause(e)}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
     os._exit(0)

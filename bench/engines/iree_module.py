@@ -36,7 +36,8 @@ class Engine:
         tool = pathlib.Path(sys.executable).parent / "iree-compile"
         done = subprocess.run([tool, self.source, "-o", self.binary, *FLAGS], capture_output=True, text=True, timeout=60)
         if done.returncode:
-            raise RuntimeError("iree-compile: " + done.stderr[:300])
+            why = re.search(r"error: (.*)", done.stderr)
+            raise RuntimeError("iree-compile: " + (why[1] if why else done.stderr)[:300])
         runtime.flags.parse_flags(f"--task_topology_group_count={len(os.sched_getaffinity(0))}")
         device = runtime.get_driver("local-task").create_default_device()
         context = runtime.SystemContext(config=runtime.Config(device=device))
