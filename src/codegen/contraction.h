@@ -45,6 +45,7 @@ using EntryHook = std::function<void(llvm::IRBuilderBase&, llvm::Value* buffers)
 
 struct ContractionHooks {
   EpilogueHook epilogue;
+  bool epilogue_of_sum = false;  // it returns a value that depends on `acc` alone, and stores nothing
   LoadHook lhs, rhs;
   EntryHook entry;
 };

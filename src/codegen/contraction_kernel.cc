@@ -108,6 +108,16 @@ EpilogueHook epilogue_hook(const loop::Kernel& k, const Target& target, bool swa
   };
 }
 
+// Whether the stored value depends on the sum alone, whatever its place.
+bool is_of_sum(const loop::Kernel& k) {
+  const Contraction& c = *k.contraction;
+  if (c.epilogue.size() != 1 || c.epilogue[0].condition) return false;
+  const scalar::Scalar v = c.epilogue[0].value;
+  if (k.graph.has_loads(v)) return false;
+  return std::none_of(c.index_vars.begin(), c.index_vars.end(),
+                      [&](int64_t i) { return k.graph.depends_on(v, i); });
+}
+
 // Terms of each sum.
 int64_t terms(const Contraction& c) {
   int64_t n = 1;
@@ -170,6 +180,7 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
     bool swap = wants_swap(spec);
     if (swap) spec = swap_sides(spec);
     hooks.epilogue = epilogue_hook(kernel, target, swap, options.inputs_constant);
+    hooks.epilogue_of_sum = is_of_sum(kernel);
     ASSIGN(plan, emit_gemm(module, name, spec, own, hooks));
   }
   for (llvm::Function& f : module)

@@ -8,6 +8,7 @@
 #include "codegen/jit.h"
 #include "codegen/kernel_emit.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 
 namespace braze::codegen {
@@ -50,6 +51,61 @@ void for_each_step(const PlanStep& step, F f) {
   f(step);
   for (const PlanSteps& steps : step.nested)
     for (const PlanStep& s : steps) for_each_step(s, f);
+}
+
+// How many lanes a constant mask has if these are the first ones; 0 for any other mask.
+unsigned first_lanes(llvm::Value* mask) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(mask->getType());
+  auto* bits = llvm::dyn_cast<llvm::Constant>(mask);
+  unsigned n = 0;
+  auto is_set = [&](unsigned i) {
+    llvm::Constant* bit = bits->getAggregateElement(i);
+    return bit && bit->isOneValue();
+  };
+  while (bits && n < type->getNumElements() && is_set(n)) ++n;
+  for (unsigned i = n; bits && i < type->getNumElements(); ++i)
+    if (is_set(i)) return 0;
+  return n;
+}
+
+// Accesses of the first lanes of a vector become accesses of a shorter vector, without a mask: only
+// such can be moved from memory into registers.
+void drop_masks(llvm::Function& f) {
+  std::vector<llvm::IntrinsicInst*> masked;
+  for (llvm::BasicBlock& block : f)
+    for (llvm::Instruction& i : block)
+      if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
+          call && (call->getIntrinsicID() == llvm::Intrinsic::masked_load ||
+                   call->getIntrinsicID() == llvm::Intrinsic::masked_store))
+        masked.push_back(call);
+  for (llvm::IntrinsicInst* call : masked) {
+    // load: pointer, alignment, mask, what the other lanes are; store: value, pointer, alignment, mask
+    const bool is_load = call->getIntrinsicID() == llvm::Intrinsic::masked_load;
+    const unsigned n = first_lanes(call->getArgOperand(is_load ? 2 : 3));
+    if (n == 0) continue;
+    llvm::IRBuilder<> b(call);
+    auto* type = llvm::cast<llvm::FixedVectorType>(is_load ? call->getType()
+                                                           : call->getArgOperand(0)->getType());
+    auto* part = llvm::FixedVectorType::get(type->getElementType(), n);
+    const llvm::Align align(
+        llvm::cast<llvm::ConstantInt>(call->getArgOperand(is_load ? 1 : 2))->getZExtValue());
+    llvm::SmallVector<int, 64> first;
+    for (unsigned i = 0; i < n; ++i) first.push_back(static_cast<int>(i));
+    if (is_load) {
+      llvm::Value* loaded = b.CreateAlignedLoad(part, call->getArgOperand(0), align);
+      // Lanes of `others` follow those of the loaded vector, which its own length is made for first.
+      llvm::SmallVector<int, 64> longer = first, both = first;
+      while (longer.size() < type->getNumElements()) longer.push_back(llvm::PoisonMaskElem);
+      for (unsigned i = n; i < type->getNumElements(); ++i)
+        both.push_back(static_cast<int>(type->getNumElements() + i));
+      llvm::Value* wide = b.CreateShuffleVector(loaded, longer);
+      call->replaceAllUsesWith(b.CreateShuffleVector(wide, call->getArgOperand(3), both));
+    } else {
+      b.CreateAlignedStore(b.CreateShuffleVector(call->getArgOperand(0), first),
+                           call->getArgOperand(1), align);
+    }
+    call->eraseFromParent();
+  }
 }
 
 class DriverEmitter {
@@ -260,6 +316,7 @@ class DriverEmitter {
                             str_cat("inline_", kernel_symbol(s.kernel)), target_, options));
       for (const EmittedPhase& p : e.phases) {
         llvm::Function* f = module_.getFunction(p.function);
+        drop_masks(*f);
         f->setLinkage(llvm::Function::InternalLinkage);
         f->removeFnAttr(llvm::Attribute::NoInline);
         f->removeFnAttr(llvm::Attribute::OptimizeNone);

@@ -132,11 +132,103 @@ void emit_gemm_dot(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
   DotKernel(e, s, hooks).run(name);
 }
 
+namespace {
+
+// Elements from the first to the last that one batch element reads.
+int64_t reach(const GemmSpec& p, bool left) {
+  int64_t last = left ? (p.m - 1) * p.lhs_m : (p.n - 1) * p.rhs_n;
+  for (const GemmContractedDim& d : p.k) last += (d.size - 1) * (left ? d.lhs : d.rhs);
+  return last + 1;
+}
+
+// All outputs in the lanes of a vector, row by row: both operands are loaded whole, and each step
+// of k is two permutations and a multiply-add, so that a loop that multiplies small matrices again
+// and again keeps them in registers.
+class FlatKernel {
+ public:
+  FlatKernel(Emit& e, const GemmShape& s, GemmFrame& f) : e_(e), s_(s), f_(f), lanes_(lanes(s)) {}
+
+  // How many lanes: of one or two vectors; 0: not all fits.
+  static int lanes(const GemmShape& s) {
+    const GemmSpec& p = s.spec;
+    if (s.batches != 1 || p.m < 2 || s.k_total() == 0) return 0;
+    int64_t most = p.m * p.n;
+    for (bool left : {true, false}) {
+      if ((left ? p.lhs_m : p.rhs_n) < 0) return 0;
+      for (const GemmContractedDim& d : p.k)
+        if ((left ? d.lhs : d.rhs) < 0) return 0;
+      most = std::max(most, reach(p, left));
+    }
+    return most <= s.w ? s.w : most <= 2 * s.w ? 2 * s.w : 0;
+  }
+
+  // The only item.
+  void run() {
+    const GemmSpec& p = s_.spec;
+    f_.set_batch(e_.i64(0));
+    Value* left = load(p.lhs, f_.a0, reach(p, true));
+    Value* right = load(p.rhs, f_.b0, reach(p, false));
+    Value* acc = llvm::Constant::getNullValue(left->getType());
+    for (int64_t i = 0; i < s_.k_total(); ++i) acc = e_.madd(pick(left, i, true), pick(right, i, false), acc);
+    const bool dense = p.out_n == 1 && (p.out_m == p.n);
+    if (dense && (!f_.hooks.epilogue || f_.hooks.epilogue_of_sum)) return finish_all(acc);
+    for (int64_t m = 0; m < p.m; ++m) {
+      llvm::SmallVector<int, 32> row;
+      for (int64_t n = 0; n < s_.w; ++n) row.push_back(n < p.n ? static_cast<int>(m * p.n + n) : 0);
+      f_.finish(e_.b.CreateShuffleVector(acc, row), {nullptr, e_.i64(m)}, e_.i64(0),
+                p.n < s_.w ? e_.mask_const(s_.w, static_cast<int>(p.n)) : nullptr);
+    }
+  }
+
+ private:
+  Value* load(Dtype t, Value* p, int64_t elements) {
+    return e_.load(t, p, lanes_,
+                   elements < lanes_ ? e_.mask_const(lanes_, static_cast<int>(elements)) : nullptr);
+  }
+
+  // Step i of k of an operand, for each output.
+  Value* pick(Value* v, int64_t i, bool left) {
+    const GemmSpec& p = s_.spec;
+    int64_t at = 0;
+    for (size_t d = p.k.size(); d-- > 0; i /= p.k[d].size)
+      at += i % p.k[d].size * (left ? p.k[d].lhs : p.k[d].rhs);
+    llvm::SmallVector<int, 32> from;
+    for (int64_t lane = 0; lane < lanes_; ++lane) {
+      const int64_t m = lane / p.n, n = lane % p.n;
+      from.push_back(m < p.m ? static_cast<int>(at + (left ? m * p.lhs_m : n * p.rhs_n)) : 0);
+    }
+    return e_.b.CreateShuffleVector(v, from);
+  }
+
+  void finish_all(Value* acc) {
+    const auto count = static_cast<int>(s_.spec.m * s_.spec.n);
+    Value* mask = count < lanes_ ? e_.mask_const(lanes_, count) : nullptr;
+    if (f_.hooks.epilogue) {
+      HookArgs a{.acc = acc, .buffers = f_.buffers, .index = f_.batch, .lanes = lanes_, .mask = mask};
+      a.index.insert(a.index.end(), s_.row_sizes.size() + 1, e_.i64(0));
+      a.lane_axis = static_cast<int>(a.index.size()) - 1;
+      acc = f_.hooks.epilogue(e_.b, a);
+    }
+    e_.store(s_.spec.out, acc, f_.c0, mask);
+  }
+
+  Emit& e_;
+  const GemmShape& s_;
+  GemmFrame& f_;
+  const int lanes_;
+};
+
+}  // namespace
+
 void emit_gemm_tiny(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                     const std::string& name) {
   e.begin_kernel(name);
   GemmFrame f(e, s, hooks);
   f.enter(e.arg(0));
+  if (!hooks.lhs && !hooks.rhs && FlatKernel::lanes(s) > 0) {
+    e.loop(e.arg(1), e.arg(2), [&](Value*) { FlatKernel(e, s, f).run(); });
+    return e.end_function();
+  }
   const auto n = static_cast<int>(s.spec.n);
   Value* mask = n < s.w ? e.mask_const(s.w, n) : nullptr;
   std::vector<int64_t> sizes;

@@ -7,6 +7,7 @@
 #include "codegen/jit.h"
 #include "codegen/scalar_emit.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 
 namespace braze::codegen {
@@ -212,8 +213,23 @@ class PhaseEmitter {
     bind_results(scope, l, next);
   }
 
+  // No or one iteration: a branch. Nothing is carried out of it.
+  void perhaps(Scope& scope, const Loop& l) {
+    llvm::Value* n = extent(scope, l);
+    auto* then = llvm::BasicBlock::Create(context_, "then", function_);
+    auto* after = llvm::BasicBlock::Create(context_, "after", function_);
+    // Likely, so that the usual way through falls straight on.
+    b_.CreateCondBr(b_.CreateICmpNE(n, b_.getInt64(0)), then, after,
+                    llvm::MDBuilder(context_).createBranchWeights(1000, 1));
+    b_.SetInsertPoint(then);
+    once(scope, l);
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+  }
+
   void serial_loop(Scope& scope, const Loop& l) {
     if (!l.count && l.extent == 1) return once(scope, l);
+    if (l.extent == 1 && l.accumulators.empty()) return perhaps(scope, l);
     std::vector<llvm::Value*> start;
     for (const Accumulator& a : l.accumulators)
       for (Scalar i : a.init) start.push_back(wide(scope, i));

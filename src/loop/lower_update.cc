@@ -3,6 +3,7 @@
 // are written. dynamic-update-slice writes one window; scatter walks the updates in order and
 // combines each with what is there, so that the result is the same from run to run.
 #include <algorithm>
+#include <bit>
 
 #include "loop/lower.h"
 #include "ops/op_def.h"
@@ -65,6 +66,28 @@ int64_t window_parts(int64_t n) {
   return 1;
 }
 
+// Values carried around `outer` through its body `inner`, a loop in it, from `init` on: as they are in
+// `inner`, whose accumulator's `next` is left to be filled in.
+std::vector<Scalar> carry(Kernel& k, Loop& outer, Loop& inner, const std::vector<Dtype>& types,
+              std::vector<Scalar> init) {
+  std::vector<Scalar> current;
+  for (Loop* l : {&outer, &inner}) {
+    Accumulator a;
+    a.type = types;
+    a.init = std::move(init);
+    std::vector<Scalar> values;
+    for (Dtype t : types) {
+      a.var.push_back(k.new_var());
+      a.result.push_back(k.new_var());
+      values.push_back(k.graph.var(t, a.var.back()));
+      if (l == &inner) outer.accumulators[0].next.push_back(k.graph.var(t, a.result.back()));
+    }
+    init = current = std::move(values);
+    l->accumulators.push_back(std::move(a));
+  }
+  return current;
+}
+
 Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
   const Instr* op = hero(fused);
   if (op->operands.size() != 3 || outputs(fused)[0] != op)
@@ -94,8 +117,14 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
   Index at(updates.dims.size());
   Index steps = e.delinearize(g.index_var(outer->var, std::max<int64_t>(outer->extent, 1)), walk);
   for (size_t i = 0; i < scatter_dims.size(); ++i) at[scatter_dims[i]] = steps[i];
-  std::vector<Stmt>* body = &outer->body;
+  // A loop of no or one iteration: an update that would fall outside is left out, whole.
+  auto guard = std::make_shared<Loop>();
+  guard->var = k.new_var();
+  guard->extent = 1;
+  outer->body.push_back(make_loop(guard));
+  std::vector<Stmt>* body = &guard->body;
   p.body.push_back(make_loop(outer));
+  int64_t columns = 1;  // of a vector loop
   for (size_t w = 0; w < a.update_window_dims.size(); ++w) {
     int64_t d = a.update_window_dims[w];
     if (updates.dims[d] == 1) {
@@ -110,6 +139,7 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
     l->extent = updates.dims[d] / (last ? p.items : 1);
     // Elements of one window are distinct, so the innermost may be a vector.
     l->kind = last && l->extent >= 8 ? LoopKind::kVector : LoopKind::kSerial;
+    if (l->kind == LoopKind::kVector) columns = l->extent;
     at[d] = g.index_var(l->var, l->extent);
     if (last && p.items > 1)
       at[d] = g.add(g.mul(g.index_var(p.item_var, p.items), e.index_const(l->extent)), at[d]);
@@ -141,22 +171,35 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
     Scalar x = windowed ? g.add(start[d], at[a.update_window_dims[w]]) : start[d];
     if (windowed) ++w;
     offset = g.add(offset, g.mul(x, e.index_const(s[d])));
-    Scalar ok = g.logical_and(g.le(e.index_const(0), start[d]),
-                              g.le(start[d], e.index_const(target.dims[d] - size)));
+    // One comparison for both bounds: a negative start is a large unsigned one.
+    Scalar ok = size > target.dims[d]
+                    ? g.constant_int(Dtype::kPred, 0)
+                    : g.le(g.bitcast(Dtype::kU64, start[d]),
+                           g.constant_int(Dtype::kU64, target.dims[d] - size));
     inside = inside ? g.logical_and(inside, ok) : ok;
   }
+  if (inside) guard->count = g.cast(Dtype::kS64, inside);
   Dtype t = buffer_type(target.dtype);
   int64_t out = first_output(fused);
-  Value old{g.load(t, out, offset, inside), {}};
+  Value old{g.load(t, out, offset), {}};
   if (is_complex(target.dtype)) {
     Scalar twice = g.mul(offset, e.index_const(2));
-    old = {g.load(t, out, twice, inside), g.load(t, out, g.add(twice, e.index_const(1)), inside)};
+    old = {g.load(t, out, twice), g.load(t, out, g.add(twice, e.index_const(1)))};
+  }
+  // Sorted updates of single elements come in runs to one place: the last element stored stays in a
+  // register, and is loaded only where another place begins.
+  const bool runs = a.indices_are_sorted && body == &guard->body && is_float(t) &&
+                    !is_complex(target.dtype);
+  if (runs) {
+    std::vector<Scalar> last = carry(k, *outer, *guard, {Dtype::kS64, t}, {e.index_const(-1), g.constant(t, 0)});
+    old.re = g.select_rare(g.ne(offset, last[0]), old.re, last[1]);
   }
   Value update = e.element(op->operand(2), at);
   std::vector<Value> combined = e.apply(*op->calls[0], {old, update});
-  if (combined[0].is_complex()) {
-    // Both parts are computed before either is stored: each may read both old ones.
+  if (runs || combined[0].is_complex()) {
+    // All parts are computed before one is stored: each may read all old ones.
     for (Scalar* part : {&combined[0].re, &combined[0].im}) {
+      if (!*part) continue;
       Stmt s;
       s.kind = Stmt::Kind::kLet;
       s.let = {k.new_var(), t, *part};
@@ -164,9 +207,12 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
       body->push_back(std::move(s));
     }
   }
-  store_value(k, body, out, offset, combined[0], inside);
+  if (runs) guard->accumulators[0].next = {offset, combined[0].re};
+  store_value(k, body, out, offset, combined[0]);
   TRY(e.status());
-  p.width = choose_width(k, facts, false);
+  // No wider than the windows: a shorter vector needs no mask.
+  p.width = static_cast<int>(std::min<int64_t>(choose_width(k, facts, false), std::bit_floor(
+                                 static_cast<uint64_t>(std::max<int64_t>(columns, 1)))));
   k.phases.push_back(std::move(p));
   return absl::OkStatus();
 }

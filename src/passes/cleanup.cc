@@ -49,12 +49,25 @@ Instr* folded(Instr* i) {
   return i->parent->add(Op::kConstant, i->shape, {}, ConstantAttrs{std::move(*value)}, {}, i->name);
 }
 
+// A broadcast of an array in memory that only adds dimensions of size 1: a reshape, which moves nothing.
+Instr* as_reshape(Instr* i) {
+  if (!i->shape.is_static() || i->shape.quant) return nullptr;
+  Instr* o = i->operand(0);
+  if (o->op != Op::kParameter && o->op != Op::kGetTupleElement) return nullptr;
+  const Dims& d = i->as<DimsAttrs>().dimensions;
+  if (d.empty() || !o->shape.is_static() || o->shape.elements() != i->shape.elements() ||
+      !std::is_sorted(d.begin(), d.end()))
+    return nullptr;
+  return i->parent->add(Op::kReshape, i->shape, {o}, Attrs(), {}, i->name);
+}
+
 constexpr CleanupRule kRules[] = {
     {"copy", Op::kCopy, [](Instr* i) { return i->operand(0); }},
     {"reshape to the same shape", Op::kReshape, same_shape},
     {"conversion to the same type", Op::kConvert, same_shape},
     {"transpose in order", Op::kTranspose, same_order},
     {"broadcast in order", Op::kBroadcast, same_order},
+    {"broadcast that only adds dimensions of 1", Op::kBroadcast, as_reshape},
     {"element of a tuple", Op::kGetTupleElement, tuple_element},
     {"value of constants", std::nullopt, folded},
 };

@@ -12,7 +12,7 @@
 
 namespace braze {
 
-// What an instruction is equal to: among its operands (and theirs), or a new constant; null if the rule
+// What an instruction is equal to: among its operands (and theirs), or a new one; null if the rule
 // does not apply. test/passes/rules_test.cc has a program for each rule and one for its limits.
 struct CleanupRule {
   std::string_view name;

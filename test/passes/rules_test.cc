@@ -144,6 +144,10 @@ std::vector<Row> cleanup_rows() {
        kMatrix + " t = f32[14,14] broadcast(x), dimensions={0,1}\n ROOT r = f32[14,14] negate(t)\n"},
       {"broadcast in order", false,
        kX + " t = f32[14,14] broadcast(x), dimensions={1}\n ROOT r = f32[14,14] negate(t)\n"},
+      {"broadcast that only adds dimensions of 1", true,
+       kX + " t = f32[1,14,1] broadcast(x), dimensions={1}\n ROOT r = f32[1,14,1] negate(t)\n"},
+      {"broadcast that only adds dimensions of 1", false,
+       kX + " t = f32[2,14] broadcast(x), dimensions={1}\n ROOT r = f32[2,14] negate(t)\n"},
       {"element of a tuple", true,
        kX + kY + " t = (f32[14], f32[14]) tuple(x, y)\n e = f32[14] get-tuple-element(t), index=1\n"
                  " ROOT r = f32[14] subtract(x, e)\n"},
