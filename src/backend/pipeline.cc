@@ -39,7 +39,7 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return expand(m); }},
     {{"sort-to-topk", "sorts of which the first elements are read become selections"},
      [](Module& m, const FuseOptions&) { return sort_to_topk(m); }},
-    {{"transposed-dot", "products whose free dimensions are exchanged swap their operands"},
+    {{"transposed-dot", "products swap operands or read them as they lie in place of transposes"},
      [](Module& m, const FuseOptions&) { return transposed_dot(m); }},
     {{"recompute", "cheap values are computed again where they are read late"},
      [](Module& m, const FuseOptions&) { return recompute(m); }},

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
-#include <map>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "ops/op_def.h"
+#include "plan/offsets.h"
 #include "plan/plan.h"
 
 namespace braze {
@@ -19,55 +19,6 @@ std::vector<Shape> leaves(const Shape& s) {
 }
 
 namespace {
-
-// First-fit allocation of arena ranges; freed ranges merge.
-class Arena {
- public:
-  int64_t allocate(int64_t bytes) {
-    bytes = std::max<int64_t>((bytes + 63) / 64 * 64, 64);
-    auto best = free_.end();
-    for (auto it = free_.begin(); it != free_.end(); ++it)
-      if (it->second >= bytes && (best == free_.end() || it->second < best->second)) best = it;
-    if (best != free_.end()) {
-      int64_t at = best->first, rest = best->second - bytes;
-      free_.erase(best);
-      if (rest > 0) free_[at + bytes] = rest;
-      return at;
-    }
-    // Grow, taking a free range at the end along.
-    int64_t at = top_;
-    if (!free_.empty()) {
-      auto last = std::prev(free_.end());
-      if (last->first + last->second == top_) {
-        at = last->first;
-        free_.erase(last);
-      }
-    }
-    top_ = at + bytes;
-    peak_ = std::max(peak_, top_);
-    return at;
-  }
-  void release(int64_t at, int64_t bytes) {
-    bytes = std::max<int64_t>((bytes + 63) / 64 * 64, 64);
-    auto it = free_.emplace(at, bytes).first;
-    if (auto next = std::next(it); next != free_.end() && it->first + it->second == next->first) {
-      it->second += next->second;
-      free_.erase(next);
-    }
-    if (it != free_.begin()) {
-      auto before = std::prev(it);
-      if (before->first + before->second == it->first) {
-        before->second += it->second;
-        free_.erase(it);
-      }
-    }
-  }
-  int64_t peak() const { return peak_; }
-
- private:
-  std::map<int64_t, int64_t> free_;
-  int64_t top_ = 0, peak_ = 0;
-};
 
 using Leaves = std::vector<int64_t>;  // buffer numbers
 
@@ -95,7 +46,7 @@ class PlanBuilder {
       pin(p_.result_buffers.back());
     }
     TRY(walk(*entry, frame, p_.result_buffers, &p_.steps));
-    p_.arena_bytes = arena_.peak();
+    lay_out();
     return absl::OkStatus();
   }
 
@@ -116,14 +67,34 @@ class PlanBuilder {
   static constexpr int64_t kPinned = int64_t{1} << 40;  // uses of what is never freed
   void pin(int64_t b) { uses_[b] = kPinned; }
   int64_t arena_buffer(const Shape& s) {
-    PlanBuffer b{PlanBuffer::Kind::kArena, 0, 0, s};
-    b.offset = arena_.allocate(s.is_array() ? s.bytes() : 0);
-    return add_buffer(std::move(b));
+    const int64_t range = begin_range(s.is_array() ? s.bytes() : 0);
+    const int64_t b = add_buffer({PlanBuffer::Kind::kArena, 0, 0, s});  // `s` may be a buffer's
+    range_of_[b] = range;
+    return b;
   }
   void drop(int64_t b) {
-    PlanBuffer& buffer = p_.buffers[b];
-    if (--uses_[b] == 0 && buffer.kind == PlanBuffer::Kind::kArena)
-      arena_.release(buffer.offset, buffer.shape.is_array() ? buffer.shape.bytes() : 0);
+    if (--uses_[b] == 0 && p_.buffers[b].kind == PlanBuffer::Kind::kArena) end_range(range_of_.at(b));
+  }
+
+  // A range of the arena; numbers stand for offsets until all lifetimes are known.
+  int64_t begin_range(int64_t bytes) {
+    ranges_.push_back({bytes, now_++, 0});
+    return static_cast<int64_t>(ranges_.size()) - 1;
+  }
+  void end_range(int64_t range) { ranges_[range].to = now_++; }
+  void lay_out() {
+    for (Lifetime& r : ranges_)
+      if (r.to == 0) r.to = now_++;  // lives to the end
+    const Offsets offsets = assign_offsets(ranges_);
+    for (const auto& [buffer, range] : range_of_) p_.buffers[buffer].offset = offsets.at[range];
+    place_workspaces(p_.steps, offsets);
+    p_.arena_bytes = offsets.bytes;
+  }
+  static void place_workspaces(PlanSteps& steps, const Offsets& offsets) {
+    for (PlanStep& s : steps) {
+      if (s.workspace >= 0) s.workspace = offsets.at[s.workspace];
+      for (PlanSteps& inner : s.nested) place_workspaces(inner, offsets);
+    }
   }
 
   static bool is_alias(const Instr& i) {
@@ -361,8 +332,8 @@ class PlanBuilder {
     }
     int64_t workspace = k->workspace_bytes() + (o_.workspace_bytes ? o_.workspace_bytes(*k) : 0);
     if (workspace > 0) {
-      s.workspace = arena_.allocate(workspace);
-      arena_.release(s.workspace, workspace);
+      s.workspace = begin_range(workspace);
+      end_range(s.workspace);
     }
     frame.values[i] = s.outputs;
     s.kernel = intern(std::move(k));
@@ -496,7 +467,9 @@ class PlanBuilder {
 
   Plan& p_;
   const PlanOptions& o_;
-  Arena arena_;
+  std::vector<Lifetime> ranges_;
+  absl::flat_hash_map<int64_t, int64_t> range_of_;  // by arena buffer
+  int64_t now_ = 1;
   std::vector<int64_t> uses_;
   absl::flat_hash_set<int64_t> state_;
   absl::flat_hash_map<int64_t, int64_t> frame_uses_;

@@ -2,8 +2,8 @@
 // Plan: a compiled program as steps over one arena. Kernels, library calls, copies, loops, conditionals.
 //
 // Every array value lives in a buffer: an argument, a constant, a result, or a range of the arena.
-// Ranges are assigned by one walk over the steps in order, so values that are live together never
-// share bytes; check_plan (plan/check.h) proves it again from the steps alone.
+// One walk over the steps in order gives each range its lifetime; values that are live together never
+// share bytes (plan/offsets.h).
 #pragma once
 
 #include <cstdint>

@@ -65,5 +65,40 @@ TEST(TransposedDot, ProductsThatAreReadTwiceStay) {
       "ROOT r = (f32[7,3], f32[3,7]) tuple(d, t)\n"));
 }
 
+TEST(TransposedDot, SharedOperandsAreReadInPlace) {
+  EXPECT_TRUE(rewrites(
+      "a = f32[5,7] parameter(0)\nb = f32[3,7] parameter(1)\nt = f32[7,3] transpose(b), dimensions={1,0}\n"
+      "d = f32[5,3] dot(a, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "e = f32[5,7] dot(d, t), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n"
+      "ROOT r = (f32[5,3], f32[5,7]) tuple(d, e)\n"));
+  EXPECT_TRUE(rewrites(
+      "a = f32[2,5,7] parameter(0)\nb = f32[3,2,7] parameter(1)\n"
+      "t = f32[2,7,3] transpose(b), dimensions={1,2,0}\n"
+      "d = f32[2,5,3] dot(a, t), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+      "rhs_contracting_dims={1}\n"
+      "e = f32[2,5,3] dot(a, t), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+      "rhs_contracting_dims={1}\n"
+      "ROOT r = f32[2,5,3] add(d, e)\n"));
+}
+
+TEST(TransposedDot, SharedOperandsOfAnotherOrderStay) {
+  // The free dimensions would change places.
+  EXPECT_FALSE(rewrites(
+      "a = f32[5,7] parameter(0)\nb = f32[7,3,2] parameter(1)\n"
+      "t = f32[7,2,3] transpose(b), dimensions={0,2,1}\n"
+      "d = f32[5,2,3] dot(a, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "e = f32[5,2,3] dot(a, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "ROOT r = f32[5,2,3] add(d, e)\n"));
+  // A batch dimension would be the innermost.
+  EXPECT_FALSE(rewrites(
+      "a = f32[2,5,7] parameter(0)\nb = f32[7,3,2] parameter(1)\n"
+      "t = f32[2,7,3] transpose(b), dimensions={2,0,1}\n"
+      "d = f32[2,5,3] dot(a, t), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+      "rhs_contracting_dims={1}\n"
+      "e = f32[2,5,3] dot(a, t), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+      "rhs_contracting_dims={1}\n"
+      "ROOT r = f32[2,5,3] add(d, e)\n"));
+}
+
 }  // namespace
 }  // namespace braze
