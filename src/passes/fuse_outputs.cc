@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 
 #include "absl/container/flat_hash_set.h"
 #include "base/fuel.h"
@@ -114,6 +115,7 @@ class Merger {
     for (const Instr* m : merged.members) groups_.of[m] = b;
     at(a) = Group();
     at(b) = std::move(merged);
+    add_span(first(b), last(b));
     return true;
   }
 
@@ -125,11 +127,27 @@ class Merger {
     return r->users.empty() || r->parent->root() == r;
   }
 
+  // What lies behind this position cannot reach position `p`: no group spans the border.
+  int64_t horizon(int64_t p) const {
+    auto it = spans_.upper_bound(p);
+    return it == spans_.begin() ? p : std::max(p, std::prev(it)->second);
+  }
+  // Notes that a group has roots from position `from` to `to`.
+  void add_span(int64_t from, int64_t to) {
+    auto it = spans_.upper_bound(from);
+    if (it != spans_.begin() && std::prev(it)->second >= from) --it, from = it->first;
+    while (it != spans_.end() && it->first <= to) {
+      to = std::max(to, it->second);
+      it = spans_.erase(it);
+    }
+    spans_[from] = to;
+  }
+
   // True if a value of group `from` reaches group `to` through something outside both.
   bool path(int from, int to) {
     absl::flat_hash_set<const Instr*> visited;
     std::vector<const Instr*> todo;
-    const int64_t limit = last(to);
+    const int64_t limit = horizon(last(to));
     auto reach = [&](const Instr* value, bool direct) {
       for (const Instr* u : value->users) {
         int g = group(u);
@@ -145,8 +163,8 @@ class Merger {
       int g = group(i);
       if (g == to) return true;
       if (g < 0) {
-        if (groups_.position.contains(i) && position(i) < limit) reach(i, false);
-      } else if (first(g) < limit) {
+        if (groups_.position.contains(i) && position(i) <= limit) reach(i, false);
+      } else if (first(g) <= limit) {
         for (const Instr* r : at(g).roots) reach(r, false);
       }
     }
@@ -154,6 +172,8 @@ class Merger {
   }
 
   Groups& groups_;
+  // Disjoint ranges of positions, by their first: unions of what merged groups span.
+  std::map<int64_t, int64_t> spans_;
   const int64_t max_group_;
   const std::function<bool(const Group&)>& has_kernel_;
   const std::function<void(const Instr&, const Instr&, std::string_view)>& trace_;

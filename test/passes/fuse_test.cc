@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels with several outputs never wait for themselves, and fusing changes no value.
+#include "passes/fuse.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "analysis/verify.h"
+#include "eval/evaluator.h"
+#include "text/parse.h"
+
+namespace braze {
+namespace {
+
+void expect_same_after_fusing(const std::string& text) {
+  auto m = parse_hlo(text);
+  ASSERT_TRUE(m.ok()) << m.status() << text;
+  std::vector<Literal> args;
+  for (const Instr* p : (*m)->entry()->params()) {
+    Literal l(p->shape);
+    for (int64_t i = 0; i < l.elements(); ++i)
+      l.set_float(i, ((i * 37 + 11 * static_cast<int64_t>(args.size())) % 64 - 31) * 0.37);
+    args.push_back(std::move(l));
+  }
+  auto want = evaluate(**m, args);
+  ASSERT_TRUE(want.ok()) << want.status();
+  ASSERT_TRUE(fuse(**m, FuseOptions()).ok());
+  const Status sound = verify(**m);
+  ASSERT_TRUE(sound.ok()) << sound << text;
+  auto got = evaluate(**m, args);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_TRUE(*got == *want) << text;
+}
+
+// Vectors and matrices that read each other at random, many of them results, as in the body of a
+// batched solver: there is much to merge, and much that must not be.
+std::string random_program(int seed) {
+  std::mt19937 rng(seed);
+  auto pick = [&](const std::vector<std::string>& from) { return from[rng() % from.size()]; };
+  const std::string kVector = "f32[10]", kMatrix = "f32[10,5]";
+  std::vector<std::string> vectors, matrices, predicates;
+  std::string text = "HloModule t\nENTRY main {\n";
+  int parameters = 0, n = 0;
+  for (int k = 0; k < 3; ++k) {
+    vectors.push_back("v" + std::to_string(k));
+    text += vectors.back() + " = " + kVector + " parameter(" + std::to_string(parameters++) + ")\n";
+    matrices.push_back("m" + std::to_string(k));
+    text += matrices.back() + " = " + kMatrix + " parameter(" + std::to_string(parameters++) + ")\n";
+  }
+  auto define = [&](std::vector<std::string>& into, const std::string& type, const std::string& op) {
+    into.push_back("x" + std::to_string(n++));
+    text += into.back() + " = " + type + " " + op + "\n";
+  };
+  for (int k = 0; k < 40; ++k) {
+    switch (rng() % 7) {
+      case 0: define(vectors, kVector, "add(" + pick(vectors) + ", " + pick(vectors) + ")"); break;
+      case 1: case 2: define(matrices, kMatrix, "multiply(" + pick(matrices) + ", " + pick(matrices) + ")"); break;
+      case 3: define(matrices, kMatrix, "broadcast(" + pick(vectors) + "), dimensions={0}"); break;
+      case 4: {
+        const std::string m = pick(matrices);
+        define(vectors, kVector, "dot(" + m + ", " + pick(matrices) +
+               "), lhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_batch_dims={0}, rhs_contracting_dims={1}");
+        break;
+      }
+      case 5: {
+        std::vector<std::string> one;
+        define(one, "pred[10]", "compare(" + pick(vectors) + ", " + pick(vectors) + "), direction=GT");
+        define(predicates, "pred[10,5]", "broadcast(" + one[0] + "), dimensions={0}");
+        define(vectors, kVector, "select(" + one[0] + ", " + pick(vectors) + ", " + pick(vectors) + ")");
+        break;
+      }
+      default:
+        if (!predicates.empty())
+          define(matrices, kMatrix,
+                 "select(" + pick(predicates) + ", " + pick(matrices) + ", " + pick(matrices) + ")");
+    }
+  }
+  std::string types, names;
+  for (size_t k = 3; k < matrices.size(); k += 2) types += ", " + kMatrix, names += ", " + matrices[k];
+  for (size_t k = 3; k < vectors.size(); k += 2) types += ", " + kVector, names += ", " + vectors[k];
+  if (names.empty()) return "";
+  return text + "ROOT t = (" + types.substr(2) + ") tuple(" + names.substr(2) + ")\n}\n";
+}
+
+TEST(Fuse, RandomVectorsAndMatrices) {
+  for (int seed = 0; seed < 400; ++seed) {
+    const std::string text = random_program(seed);
+    if (!text.empty()) expect_same_after_fusing(text);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace braze
