@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/lapack.h"
 
+#include <mutex>
+
 namespace braze::lapack {
 namespace {
 
@@ -64,7 +66,38 @@ BRAZE_LAPACK_COMPLEX(C64, float, c)
 BRAZE_LAPACK_COMPLEX(C128, double, z)
 }
 
+// OpenBLAS's, where LAPACK comes from it.
+extern "C" {
+__attribute__((weak)) int openblas_get_num_threads(void);
+__attribute__((weak)) void openblas_set_num_threads(int);
+}
+
 namespace {
+
+// Keeps OpenBLAS to the calling thread while one of these lives: its threads would wait for cores that
+// Braze's threads spin on, and the bits of a result would depend on their number. The number is the
+// process's, so the last one to end puts back what the first one found.
+class OneThread {
+ public:
+  OneThread() {
+    if (!openblas_set_num_threads) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (alive_++ > 0) return;
+    before_ = openblas_get_num_threads();
+    if (before_ != 1) openblas_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (!openblas_set_num_threads) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (--alive_ == 0 && before_ != 1) openblas_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  inline static std::mutex mutex_;
+  inline static int alive_ = 0, before_ = 1;
+};
 
 template <typename T>
 struct Symbols;
@@ -98,6 +131,7 @@ Int lead(int64_t rows) { return static_cast<Int>(std::max<int64_t>(rows, 1)); }
 // Calls f(work, length, info) twice: to ask for the best length, then to work.
 template <typename T, typename F>
 Int with_work(F&& f) {
+  const OneThread scope;
   T best{};
   Int query = -1, info = 0;
   f(&best, &query, &info);
@@ -112,6 +146,7 @@ Int with_work(F&& f) {
 
 template <typename T>
 Int getrf(Int m, Int n, T* a, Int* pivots) {
+  const OneThread scope;
   Int info = 0;
   const Int lda = lead(m);
   Symbols<T>::getrf(&m, &n, a, &lda, pivots, &info);
@@ -140,6 +175,7 @@ Int geqp3(Int m, Int n, T* a, Int* pivots, T* tau) {
 
 template <typename T>
 Int potrf(char uplo, Int n, T* a) {
+  const OneThread scope;
   Int info = 0;
   const Int lda = lead(n);
   Symbols<T>::potrf(&uplo, &n, a, &lda, &info, 1);
@@ -299,6 +335,7 @@ Int gees(char mode, Int n, T* a, T* vs, Complex<T>* w, Int* selected) {
 
 template <typename T>
 Int gtsv(Int n, Int nrhs, T* dl, T* d, T* du, T* b) {
+  const OneThread scope;
   Int info = 0;
   const Int ldb = lead(n);
   Symbols<T>::gtsv(&n, &nrhs, dl, d, du, b, &ldb, &info);
@@ -307,6 +344,7 @@ Int gtsv(Int n, Int nrhs, T* dl, T* d, T* du, T* b) {
 
 template <typename T>
 void trsm(char side, char uplo, char trans, char diag, Int m, Int n, const T* a, T* b) {
+  const OneThread scope;
   const T one = 1;
   const Int lda = lead(side == 'L' ? m : n), ldb = lead(m);
   Symbols<T>::trsm(&side, &uplo, &trans, &diag, &m, &n, &one, a, &lda, b, &ldb, 1, 1, 1, 1);
