@@ -85,7 +85,7 @@ Status bisect_program(const OptOptions& o) {
 
 void list_passes() {
   for (const PassRow& p : pass_table())
-    std::printf("%-14s %s\n", std::string(p.name).c_str(), std::string(p.doc).c_str());
+    std::printf("%-15s %s\n", std::string(p.name).c_str(), std::string(p.doc).c_str());
   std::string order;
   for (const std::string& n : standard_pipeline()) order += (order.empty() ? "" : ",") + n;
   std::printf("\nthe standard pipeline: --passes=%s\n", order.c_str());
