@@ -25,6 +25,7 @@ GemmSpec gemm_spec(const Contraction& c, int workspace) {
   s.lhs_buffer = static_cast<int>(c.lhs_buffer);
   s.rhs_buffer = static_cast<int>(c.rhs_buffer);
   s.out_buffer = static_cast<int>(c.out_buffer);
+  s.lhs_offset = c.lhs_offset, s.rhs_offset = c.rhs_offset;
   s.workspace_buffer = workspace;
   return s;
 }

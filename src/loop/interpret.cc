@@ -198,7 +198,7 @@ class Machine : public scalar::EvalEnv {
     if (product(sizes) == 0) return absl::OkStatus();
     Dims at(sizes.size(), 0);
     do {
-      int64_t lhs = 0, rhs = 0, place = 0;
+      int64_t lhs = c.lhs_offset, rhs = c.rhs_offset, place = 0;
       for (size_t d = 0; d < out.size(); ++d) {
         lhs += at[d] * out[d].lhs, rhs += at[d] * out[d].rhs, place += at[d] * out[d].out;
       }

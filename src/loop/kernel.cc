@@ -101,6 +101,7 @@ class Printer {
     std::string t = str_cat(c.is_conv ? "conv " : "gemm ", name(c.lhs), " ", name(c.rhs), " acc ",
                             name(c.acc), " out ", name(c.out), " b", c.lhs_buffer, " b",
                             c.rhs_buffer, " -> b", c.out_buffer);
+    if (c.lhs_offset || c.rhs_offset) t += str_cat(" from ", c.lhs_offset, " ", c.rhs_offset);
     if (c.is_conv) {
       const ConvDims& d = c.conv.dims;
       t += str_cat(" lhs [", join(c.lhs_dims), "] rhs [", join(c.rhs_dims), "] out [",

@@ -97,6 +97,7 @@ struct Contraction {
   bool is_conv = false;
   Dtype lhs = Dtype::kF32, rhs = Dtype::kF32, acc = Dtype::kF32;
   int64_t lhs_buffer = 0, rhs_buffer = 1;
+  int64_t lhs_offset = 0, rhs_offset = 0;  // GEMM: elements from the buffer's start
   // GEMM: out[batch, m, n] = sum over k.
   std::vector<ContractionDim> batch, k;
   ContractionDim m, n;

@@ -14,24 +14,82 @@ using scalar::Value;
 
 Dtype accumulate_in(Dtype t) { return is_float(t) && byte_size(t) < 4 ? Dtype::kF32 : t; }
 
-// Strides of an operand's dimensions over the parameter it is read from, through transposes and
-// broadcasts; false if it is computed.
-bool operand_strides(const Instr* i, Dims* out, int64_t* buffer) {
+// Where an operand's elements are in the parameter that it is read from.
+struct View {
+  int64_t buffer = 0, offset = 0;
+  Dims strides;
+};
+
+// The strides of `to`, the same elements in the same order as `from` with `v`; false if there are none.
+bool reshape_view(View& v, const Dims& from, const Dims& to) {
+  Dims old, old_strides, strides(to.size(), 0);
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d] == 1) continue;
+    old.push_back(from[d]);
+    old_strides.push_back(v.strides[d]);
+  }
+  size_t o = 0, n = 0;
+  while (n < to.size()) {
+    if (to[n] == 1) {
+      ++n;
+      continue;
+    }
+    // The shortest runs of dimensions of both that have as many elements.
+    size_t o_end = o, n_end = n;
+    int64_t o_size = 1, n_size = 1;
+    do {
+      if (o_size <= n_size) {
+        if (o_end == old.size()) return false;
+        if (o_end > o && old_strides[o_end - 1] != old_strides[o_end] * old[o_end]) return false;
+        o_size *= old[o_end++];
+      } else {
+        if (n_end == to.size()) return false;
+        n_size *= to[n_end++];
+      }
+    } while (o_size != n_size);
+    int64_t stride = old_strides[o_end - 1];
+    for (size_t d = n_end; d-- > n;) {
+      strides[d] = stride;
+      stride *= to[d];
+    }
+    o = o_end, n = n_end;
+  }
+  v.strides = std::move(strides);
+  return o == old.size();
+}
+
+// Follows transposes, broadcasts, slices and reshapes; false if the operand is none of a parameter.
+bool view_of(const Instr* i, View& v) {
   if (i->op == Op::kParameter) {
-    *buffer = i->parameter_number();
-    *out = strides(i->shape.dims);
+    v = {i->parameter_number(), 0, strides(i->shape.dims)};
     return true;
   }
-  if (i->op != Op::kTranspose && i->op != Op::kBroadcast) return false;
-  Dims inner;
-  if (!operand_strides(i->operand(0), &inner, buffer)) return false;
+  const bool moves = i->op == Op::kTranspose || i->op == Op::kBroadcast || i->op == Op::kSlice ||
+                     i->op == Op::kReshape;
+  if (!moves || i->shape.elements() == 0 || !view_of(i->operand(0), v)) return false;
+  const Dims inner = v.strides;
+  if (i->op == Op::kReshape) return reshape_view(v, i->operand(0)->shape.dims, i->shape.dims);
+  if (i->op == Op::kSlice) {
+    const SliceAttrs& a = i->as<SliceAttrs>();
+    for (size_t d = 0; d < inner.size(); ++d) {
+      if (a.stride[d] != 1) return false;
+      v.offset += a.start[d] * inner[d];
+    }
+    return true;
+  }
   const Dims& d = i->as<DimsAttrs>().dimensions;
-  out->assign(i->shape.dims.size(), 0);
+  v.strides.assign(i->shape.dims.size(), 0);
   for (size_t k = 0; k < d.size(); ++k) {
-    if (i->op == Op::kTranspose) (*out)[k] = inner[d[k]];
-    else (*out)[d[k]] = inner[k];
+    if (i->op == Op::kTranspose) v.strides[k] = inner[d[k]];
+    else v.strides[d[k]] = inner[k];
   }
   return true;
+}
+
+// Whether an operand is read through a slice or a reshape: fused only where that is free.
+bool needs_view(const Instr* i) {
+  while (i->op == Op::kTranspose) i = i->operand(0);
+  return i->op == Op::kSlice || i->op == Op::kReshape;
 }
 
 bool has_generated_kernel(Dtype l, Dtype r, Dtype out) {
@@ -60,14 +118,16 @@ class ContractionLowering {
     bind_parameters(e_, fused_);
     c_ = std::make_shared<Contraction>();
     Dtype l = op_->operand(0)->shape.dtype, r = op_->operand(1)->shape.dtype;
-    bool direct = has_generated_kernel(l, r, op_->shape.dtype) &&
-                  operand_strides(op_->operand(0), &lhs_, &c_->lhs_buffer) &&
-                  operand_strides(op_->operand(1), &rhs_, &c_->rhs_buffer) &&
-                  op_->shape.elements() > 0;
+    View lhs, rhs;
+    bool direct = has_generated_kernel(l, r, op_->shape.dtype) && view_of(op_->operand(0), lhs) &&
+                  view_of(op_->operand(1), rhs) && op_->shape.elements() > 0;
+    lhs_ = lhs.strides, rhs_ = rhs.strides;
+    c_->lhs_buffer = lhs.buffer, c_->lhs_offset = lhs.offset;
+    c_->rhs_buffer = rhs.buffer, c_->rhs_offset = rhs.offset;
     if (direct && op_->op == Op::kConvolution)
       direct = op_->operand(0)->op == Op::kParameter && op_->operand(1)->op == Op::kParameter &&
                op_->operand(0)->shape.elements() > 0 && op_->operand(1)->shape.elements() > 0;
-    if (!direct) return op_->op == Op::kDot ? dot_loops() : conv_loops();
+    if (!direct) return loops_instead();
     c_->lhs = l, c_->rhs = r;
     c_->acc = accumulate_in(op_->shape.dtype);
     Index index;
@@ -75,12 +135,19 @@ class ContractionLowering {
     else conv(&index);
     if (facts_.can_contract && !facts_.can_contract(*c_)) {
       c_.reset();
-      return op_->op == Op::kDot ? dot_loops() : conv_loops();
+      return loops_instead();
     }
     return epilogue(index);
   }
 
  private:
+  Status loops_instead() {
+    if (op_->op == Op::kConvolution) return conv_loops();
+    if (needs_view(op_->operand(0)) || needs_view(op_->operand(1)))
+      return unimplemented("an operand that is not a view of an array in memory");
+    return dot_loops();
+  }
+
   Scalar coordinate(int64_t extent) {
     c_->index_vars.push_back(k_.new_var());
     return g_.index_var(c_->index_vars.back(), std::max<int64_t>(extent, 1));

@@ -91,7 +91,10 @@ class Fuser {
     if (verdict.empty() && !copies_.join(i)) verdict = "would be computed too often";
     if (verdict.empty() && !take_fuel("fuse", i->name)) verdict = "out of fuel";
     if (o_.trace) o_.trace(*i, *g.members[0], verdict.empty() ? "fused" : verdict);
-    if (!verdict.empty()) return false;
+    if (!verdict.empty()) {
+      operand_side_.erase(i);
+      return false;
+    }
     g.members.push_back(i);
     g.heavy |= is_contraction(*i) || is_big_reduce(*i);
     groups_.of[i] = target;
@@ -126,7 +129,8 @@ class Fuser {
   std::string_view edge_refusal(const Instr& i, const Instr& user, const Group&) {
     bool computes = !def(i).has(kMovement) && i.op != Op::kBroadcast;
     if (is_contraction(user) || operand_side_.contains(&user)) {
-      if (user.op == Op::kConvolution || i.op != Op::kTranspose) return "operand of a contraction";
+      const bool view = i.op == Op::kTranspose || i.op == Op::kSlice || i.op == Op::kReshape;
+      if (user.op == Op::kConvolution || !view) return "operand of a contraction";
       operand_side_.insert(&i);
       return "";
     }
