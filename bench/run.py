@@ -161,7 +161,7 @@ A run over all workloads also writes docs/benchmarks.md (or --write).
   ./dev bench 'matmul*' --quick    a first impression
   ./dev bench --peers              also PyTorch, ONNX Runtime, OpenVINO, IREE, XLA's other settings; an hour
   ./dev bench --engines braze,ort  only these
-  ./dev bench kernels              Google Benchmark programs of single kernels
+  ./dev bench kernels              Google Benchmark programs of single kernels; `seed`: the seed example
 """, epilog="""\
 In the table: `?` few rounds were quiet; `-` the engine has no version of the workload; `err` it failed, why is said
 below the table. Programs, inputs and reference results are kept in build/bench/NAME (8 GB for all).""")

@@ -95,7 +95,9 @@ def cause(e):
     """The innermost exception in a line, without colours and without where files lie."""
     while e.__cause__ is not None:
         e = e.__cause__
-    text = re.sub(r"\x1b\[\d*m", "", str(e)).replace(str(pathlib.Path(sys.argv[2])), "")
+    text = re.sub(r"\x1b\[\d*m", "", str(e))
+    for folder in (sys.argv[2], str(pathlib.Path(__file__).resolve().parent.parent), sys.prefix):
+        text = text.replace(folder, "")
     return f"{type(e).__name__}: " + " ".join(text.split())[:300]
 
 

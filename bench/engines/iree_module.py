@@ -34,7 +34,11 @@ class Engine:
 
     def compile(self):
         tool = pathlib.Path(sys.executable).parent / "iree-compile"
-        done = subprocess.run([tool, self.source, "-o", self.binary, *FLAGS], capture_output=True, text=True, timeout=60)
+        try:
+            done = subprocess.run([tool, self.source, "-o", self.binary, *FLAGS], capture_output=True, text=True,
+                                  timeout=60)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError("iree-compile took more than 60 s") from None
         if done.returncode:
             why = re.search(r"error: (.*)", done.stderr)
             raise RuntimeError("iree-compile: " + (why[1] if why else done.stderr)[:300])
