@@ -50,7 +50,7 @@ class Fuser {
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       Instr* i = *it;
       if (!is_fusible(*i) || is_cheap(*i)) continue;
-      if (!join_users(i)) start_group(i);
+      if (!join_users(i) && !copy_to_users(i)) start_group(i);
     }
     fusion::merge_outputs(groups_, o_.max_group,
                           [&](const Group& g) { return has_kernel(g); }, o_.trace);
@@ -74,12 +74,39 @@ class Fuser {
     groups_.list.push_back(std::move(g));
   }
 
+  // Computed again in each group that reads it.
+  bool is_copied(const Instr& i) const { return is_cheap(i) || groups_.copied.contains(&i); }
+
+  // A broadcast that several groups read is better made in each than written for all: they read less.
+  bool copy_to_users(Instr* i) {
+    if (i->op != Op::kBroadcast || i == c_->root() ||
+        i->operand(0)->shape.elements() * 16 > i->shape.elements())
+      return false;
+    std::vector<int> readers;
+    for (Instr* u : i->users) {
+      if (!live_.contains(u)) continue;
+      auto it = groups_.of.find(u);
+      if (it == groups_.of.end() || (u->op != Op::kReduce && !def(*u).has(kElementwise))) return false;
+      if (std::find(readers.begin(), readers.end(), it->second) == readers.end())
+        readers.push_back(it->second);
+    }
+    if (readers.size() < 2) return false;
+    groups_.copied.insert(i);
+    for (int r : readers) {
+      if (!groups_.list[r].heavy || has_kernel(groups_.list[r])) continue;
+      groups_.copied.erase(i);
+      return false;
+    }
+    if (o_.trace) o_.trace(*i, *groups_.list[readers[0]].members[0], "copied into its readers");
+    return true;
+  }
+
   bool join_users(Instr* i) {
     if (i == c_->root() || i->users.empty()) return false;
     int target = -1;
     for (Instr* u : i->users) {
       if (!live_.contains(u)) continue;
-      if (is_cheap(*u)) return false;
+      if (is_copied(*u)) return false;
       auto it = groups_.of.find(u);
       if (it == groups_.of.end() || (target >= 0 && it->second != target)) return false;
       target = it->second;
@@ -192,7 +219,7 @@ class Fuser {
     };
     auto value = [&](auto& self, Instr* o) -> Instr* {
       if (auto it = map.find(o); it != map.end()) return it->second;
-      if (!inside.contains(o) && is_cheap(*o)) {
+      if (!inside.contains(o) && is_copied(*o)) {
         absl::InlinedVector<Instr*, 2> operands;
         for (Instr* x : o->operands) operands.push_back(self(self, x));
         return map[o] = f->add(o->op, o->shape, operands, o->attrs, {}, o->name);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/module.h"
 
 namespace braze::fusion {
@@ -21,6 +22,7 @@ struct Groups {
   std::vector<Group> list;                         // merged-away groups are empty
   absl::flat_hash_map<const Instr*, int> of;       // instruction → its group
   absl::flat_hash_map<const Instr*, int64_t> position;  // in post order
+  absl::flat_hash_set<const Instr*> copied;        // in no group: made again in each that reads them
 };
 
 // Merges groups that read each other's or the same values into kernels with several outputs:

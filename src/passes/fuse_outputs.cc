@@ -49,6 +49,23 @@ class Merger {
     return it == groups_.of.end() ? -1 : it->second;
   }
 
+  // Calls f with every instruction that reads `value`, itself or a copied broadcast of it.
+  template <typename F>
+  void for_readers(const Instr* value, const F& f) const {
+    for (const Instr* u : value->users) {
+      if (groups_.copied.contains(u)) {
+        for_readers(u, f);
+      } else {
+        f(u);
+      }
+    }
+  }
+  // What a group must be given for `o`: not `o` itself, if that is copied into it.
+  Instr* source(Instr* o) const {
+    while (groups_.copied.contains(o)) o = o->operand(0);
+    return o;
+  }
+
   // Merges group g into an earlier or neighbouring one, if that is possible. The groups that g reads
   // come first, then those that read what g reads.
   bool merge_one(int g) {
@@ -61,7 +78,7 @@ class Merger {
     for (Instr* m : at(g).members)
       for (Instr* o : m->operands)
         if (group(o) != g && o->shape.is_array() && o->shape.elements() > 1) inputs.push_back(o);
-    for (Instr* o : inputs) add(group(o));
+    for (Instr* o : inputs) add(group(source(o)));
     for (Instr* o : inputs) {
       if (o->users.size() > kMaxReaders) continue;
       for (const Instr* u : o->users) {
@@ -120,11 +137,9 @@ class Merger {
   }
 
   bool read_outside(const Instr* r, int a, int b) const {
-    for (const Instr* u : r->users) {
-      int g = group(u);
-      if (g != a && g != b) return true;
-    }
-    return r->users.empty() || r->parent->root() == r;
+    bool outside = r->users.empty() || r->parent->root() == r;
+    for_readers(r, [&](const Instr* u) { outside |= group(u) != a && group(u) != b; });
+    return outside;
   }
 
   // What lies behind this position cannot reach position `p`: no group spans the border.
@@ -149,11 +164,11 @@ class Merger {
     std::vector<const Instr*> todo;
     const int64_t limit = horizon(last(to));
     auto reach = [&](const Instr* value, bool direct) {
-      for (const Instr* u : value->users) {
-        int g = group(u);
-        if (g == from || (direct && g == to)) continue;
+      for_readers(value, [&](const Instr* u) {
+        const int g = group(u);
+        if (g == from || (direct && g == to)) return;
         if (visited.insert(u).second) todo.push_back(u);
-      }
+      });
     };
     for (const Instr* r : at(from).roots) reach(r, true);
     while (!todo.empty()) {

@@ -38,7 +38,8 @@ void expect_same_after_fusing(const std::string& text) {
 std::string random_program(int seed) {
   std::mt19937 rng(seed);
   auto pick = [&](const std::vector<std::string>& from) { return from[rng() % from.size()]; };
-  const std::string kVector = "f32[10]", kMatrix = "f32[10,5]";
+  const std::string columns = seed % 2 ? "5" : "20";  // broadcasts to 20 are copied into their readers
+  const std::string kVector = "f32[10]", kMatrix = "f32[10," + columns + "]";
   std::vector<std::string> vectors, matrices, predicates;
   std::string text = "HloModule t\nENTRY main {\n";
   int parameters = 0, n = 0;
@@ -66,7 +67,7 @@ std::string random_program(int seed) {
       case 5: {
         std::vector<std::string> one;
         define(one, "pred[10]", "compare(" + pick(vectors) + ", " + pick(vectors) + "), direction=GT");
-        define(predicates, "pred[10,5]", "broadcast(" + one[0] + "), dimensions={0}");
+        define(predicates, "pred[10," + columns + "]", "broadcast(" + one[0] + "), dimensions={0}");
         define(vectors, kVector, "select(" + one[0] + ", " + pick(vectors) + ", " + pick(vectors) + ")");
         break;
       }
@@ -89,6 +90,42 @@ TEST(Fuse, RandomVectorsAndMatrices) {
     if (!text.empty()) expect_same_after_fusing(text);
     if (HasFatalFailure()) return;
   }
+}
+
+// How many kernels a program becomes, and how many elements they write.
+std::pair<int, int64_t> fused(const std::string& text) {
+  auto m = parse_hlo(text);
+  EXPECT_TRUE(m.ok()) << m.status();
+  if (!m.ok() || !fuse(**m, FuseOptions()).ok()) return {};
+  std::pair<int, int64_t> out;
+  for (const Instr* i : post_order(*(*m)->entry())) {
+    if (!i->is(Op::kFusion)) continue;
+    ++out.first;
+    if (i->shape.is_array()) out.second += i->shape.elements();
+    for (const Shape& s : i->shape.tuple) out.second += s.elements();
+  }
+  return out;
+}
+
+TEST(Fuse, BroadcastsAreMadeInEachReader) {
+  // The scale is the one value that both large kernels read.
+  const auto [kernels, elements] = fused(R"(HloModule t
+ENTRY main {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  x = f32[64,64] parameter(2)
+  y = f32[64,64] parameter(3)
+  w = f32[64,64] parameter(4)
+  s = f32[] divide(a, b)
+  all = f32[64,64] broadcast(s), dimensions={}
+  p = f32[64,64] multiply(x, all)
+  d = f32[64,64] dot(p, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  q = f32[64,64] multiply(d, all)
+  ROOT r = (f32[64,64], f32[64,64]) tuple(q, y)
+}
+)");
+  EXPECT_EQ(kernels, 3);
+  EXPECT_EQ(elements, 1 + 2 * 64 * 64);
 }
 
 }  // namespace
