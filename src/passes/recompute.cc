@@ -41,6 +41,7 @@ class Recomputer {
   void run() {
     const std::vector<Instr*> order = post_order(*c_);
     for (Instr* i : order) position_[i] = static_cast<int64_t>(position_.size());
+    for (Instr* i : order) note_last_read(i);
     // Cones that need one more value to live on, by that value, in order.
     std::vector<Instr*> kept;
     absl::flat_hash_map<Instr*, std::vector<Cone>> waiting;
@@ -62,12 +63,11 @@ class Recomputer {
   }
 
  private:
-  // Where a value is read last.
-  int64_t last_read(const Instr& i) const {
-    int64_t last = 0;
-    for (const Instr* u : i.users)
+  void note_last_read(const Instr* i) {
+    int64_t& last = last_read_[i];
+    last = 0;
+    for (const Instr* u : i->users)
       if (auto it = position_.find(u); it != position_.end()) last = std::max(last, it->second);
-    return last;
   }
 
   // Late readers must be kernels that the copy can join.
@@ -95,10 +95,10 @@ class Recomputer {
     cone->members.push_back(i);
     if (def(*i).has(kElementwise)) cone->cost += def(*i).cost;
     if (cone->cost > kMostCost) return false;
-    const int64_t late = last_read(*cone->value);
+    const int64_t late = last_read_.at(cone->value);
     for (Instr* o : i->operands) {
       if (o->shape.is_array() && o->shape.elements() * 16 <= cone->value->shape.elements()) continue;
-      const bool lives = last_read(*o) >= late - kFar;
+      const bool lives = last_read_.at(o) >= late - kFar;
       if (!lives && !ends_kernel(*o) && repeats_cheaply(*o)) {
         if (!grow(o, cone)) return false;
         continue;
@@ -123,9 +123,11 @@ class Recomputer {
     for (Instr* u : cone.late)
       for (size_t k = 0; k < u->operands.size(); ++k)
         if (u->operands[k] == cone.value) c_->set_operand(u, static_cast<int64_t>(k), copy);
+    note_last_read(cone.value);
   }
 
   Instr* repeat(const Cone& cone) {
+    const int64_t late = last_read_.at(cone.value);
     absl::flat_hash_map<Instr*, Instr*> copies;
     auto copy = [&](auto& self, Instr* x) -> Instr* {
       if (std::find(cone.members.begin(), cone.members.end(), x) == cone.members.end()) return x;
@@ -134,13 +136,15 @@ class Recomputer {
       for (Instr* o : x->operands) operands.push_back(self(self, o));
       Instr* y = c_->add(x->op, x->shape, operands, x->attrs, {}, x->name);
       if (x->extras) y->extras = std::make_unique<Extras>(*x->extras), y->extras->control_predecessors.clear();
+      last_read_[y] = late;
       return copies[x] = y;
     };
     return copy(copy, cone.value);
   }
 
   Computation* c_;
-  absl::flat_hash_map<const Instr*, int64_t> position_;
+  absl::flat_hash_map<const Instr*, int64_t> position_;   // in post order; copies have none
+  absl::flat_hash_map<const Instr*, int64_t> last_read_;  // the position of the last reader
 };
 
 }  // namespace
