@@ -54,6 +54,7 @@ absl::Span<const CustomCallDef> marker_calls() {
       {"xla.sdy.ShardingGroup", nullptr, nothing},
       {"xla.sdy.GlobalToLocalShape", nullptr, identity},
       {"xla.sdy.LocalToGlobalShape", nullptr, identity},
+      {"control_dep", nullptr, nothing},  // an order of two values' computations; any order is right
       {"shape_assertion", nullptr, assert_shape},
   };
   return calls;
