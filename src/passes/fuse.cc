@@ -132,7 +132,8 @@ class Fuser {
   std::string_view refusal(const Instr& i, const Group& g) {
     if (static_cast<int64_t>(g.members.size()) >= o_.max_group) return "group is full";
     if (is_update(i) || is_window(i)) return "computed in its own kernel";
-    if (scatters_one_by_one(*g.members[0]) && !def(i).has(kMovement)) return "scattered one by one";
+    if (scatters_one_by_one(*g.members[0]) && !def(i).has(kMovement) && !is_index_step(i, g))
+      return "scattered one by one";
     // What reads an array cannot be computed while that array is written.
     if (is_update(*g.members[0]))
       for (const Instr* o : i.operands)
@@ -151,6 +152,17 @@ class Fuser {
     if (i.op != Op::kScatter) return false;
     const auto& windows = i.as<ScatterAttrs>().update_window_dims;
     return windows.empty() || i.operand(2)->shape.dims[windows.back()] < 8;
+  }
+
+  // One of the few integer operations that make an index: cheaper again for each update than through
+  // memory.
+  static bool is_index_step(const Instr& i, const Group& g) {
+    constexpr size_t kFew = 8;
+    return g.members.size() < kFew && !is_float(i.shape.dtype) && !is_complex(i.shape.dtype) &&
+           def(i).emit && !def(i).has(kExpensive) &&
+           std::all_of(i.operands.begin(), i.operands.end(), [](const Instr* o) {
+             return !is_float(o->shape.dtype) && !is_complex(o->shape.dtype);
+           });
   }
 
   std::string_view edge_refusal(const Instr& i, const Instr& user, const Group&) {
