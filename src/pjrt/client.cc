@@ -57,8 +57,8 @@ std::unique_ptr<PJRT_Device> make_device(PJRT_Client* client, int index) {
   d->use = new_memory_use();
   d->description.id = index;
   d->description.kind = kPlatformName;
-  d->description.debug = str_cat("CpuDevice(id=", index, ")");
-  d->description.text = d->description.debug;
+  d->description.debug = str_cat(kPlatformName, ":", index);  // str() in Python; text is repr()
+  d->description.text = str_cat("CpuDevice(id=", index, ")");
   for (int k = 0; k < static_cast<int>(std::size(kMemoryKinds)); ++k) {
     auto m = std::make_unique<PJRT_Memory>();
     m->table = &kMemoryTable;

@@ -86,7 +86,7 @@ class Registration(OnBraze):
 
     def test_names(self):
         self.assertEqual(self.ask("d = jax.devices()[0]; print(repr(d), d.platform, jax.default_backend())"),
-                         "CpuDevice(id=0) cpu cpu")
+                         "cpu:0 cpu cpu")
 
     def test_disable(self):
         script = "print('braze' in jax.devices()[0].client.platform_version)"
