@@ -85,8 +85,8 @@ class Registration(OnBraze):
         return done.stdout.strip()
 
     def test_names(self):
-        self.assertEqual(self.ask("d = jax.devices()[0]; print(repr(d), d.platform, jax.default_backend())"),
-                         "cpu:0 cpu cpu")
+        self.assertEqual(self.ask("d = jax.devices()[0]; print(repr(d), d, d.platform, jax.default_backend())"),
+                         "CpuDevice(id=0) cpu:0 cpu cpu")
 
     def test_disable(self):
         script = "print('braze' in jax.devices()[0].client.platform_version)"
