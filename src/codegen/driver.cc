@@ -29,14 +29,14 @@ double work(const std::vector<loop::Stmt>& body) {
 
 // Stores and iterations of one launch.
 double work(const loop::Kernel& k) {
-  if (k.contraction) return k.flops / 2;
+  if (k.contraction) return k.flops;
   double w = 0;
   for (const loop::Phase& p : k.phases) w += static_cast<double>(p.items) * (1 + work(p.body));
   return w;
 }
 
 bool is_serial(const loop::Kernel& k) {
-  if (k.contraction) return k.flops / 2 <= kInlineWork;
+  if (k.contraction) return k.flops <= kInlineWork;
   return std::all_of(k.phases.begin(), k.phases.end(),
                      [](const loop::Phase& p) { return p.items < 2 * p.grain; });
 }

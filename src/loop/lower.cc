@@ -14,9 +14,33 @@ void add_buffer(Kernel& k, const Shape& s, std::string_view name, Role role) {
                        s.elements() * (complex ? 2 : 1), role});
 }
 
+// Bytes of an input that a kernel reads: the parts, of one that is only sliced, gathered from or, if
+// `in_place`, written to in parts.
+double bytes_read(const Instr* p, bool in_place) {
+  const auto all = static_cast<double>(p->shape.bytes());
+  double parts = 0;
+  for (const Instr* u : p->users) {
+    if (u->operand(0) != p) return all;
+    if (u->op == Op::kSlice || u->op == Op::kDynamicSlice || u->op == Op::kGather)
+      parts += static_cast<double>(u->shape.bytes());
+    else if (in_place && u->op == Op::kScatter)
+      parts += static_cast<double>(u->operands.back()->shape.bytes());
+    else if (!in_place || u->op != Op::kDynamicUpdateSlice) return all;
+  }
+  return std::min(all, parts);
+}
+
 void count_cost(Kernel& k, const Computation& fused) {
+  const bool in_place = inout_parameter(fused, 0) >= 0;
+  for (const Instr* p : fused.params()) k.bytes += bytes_read(p, in_place);
+  for (const Instr* o : outputs(fused)) {
+    const bool part = in_place && (o->op == Op::kDynamicUpdateSlice || o->op == Op::kScatter);
+    const Instr* written = !part ? o : o->op == Op::kScatter ? o->operands.back() : o->operand(1);
+    k.bytes += std::min(static_cast<double>(o->shape.bytes()),
+                        static_cast<double>(written->shape.bytes()));
+  }
   for (const Buffer& b : k.buffers)
-    if (b.role != Role::kScratch) k.bytes += static_cast<double>(b.elements) * byte_size(b.dtype);
+    if (b.role == Role::kWorkspace) k.bytes += static_cast<double>(b.elements) * byte_size(b.dtype);
   for (auto& i : fused.instrs()) {
     if (i->op == Op::kParameter || i->op == Op::kConstant || !i->shape.is_array()) continue;
     const OpDef& row = def(*i);
@@ -24,11 +48,11 @@ void count_cost(Kernel& k, const Computation& fused) {
     if (i->op == Op::kReduce) n = static_cast<double>(i->operand(0)->shape.elements());
     if (i->op == Op::kDot) {
       for (int64_t d : i->as<DotAttrs>().lhs_contracting)
-        n *= 2.0 * static_cast<double>(i->operand(0)->shape.dims[d]);
+        n *= static_cast<double>(i->operand(0)->shape.dims[d]);
     } else if (i->op == Op::kConvolution) {
       const Shape& ker = i->operand(1)->shape;
       int64_t out = ker.dims[i->as<ConvAttrs>().dims.kernel_output];
-      n *= 2.0 * static_cast<double>(ker.elements()) / static_cast<double>(std::max<int64_t>(out, 1));
+      n *= static_cast<double>(ker.elements()) / static_cast<double>(std::max<int64_t>(out, 1));
     }
     if (!row.has(kMovement)) k.flops += n * row.cost;
   }
