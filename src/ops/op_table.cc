@@ -36,12 +36,15 @@ Status check_size(Op op, const Shape& s) {
   return absl::OkStatus();
 }
 
+// What a program states may be less precise than what is inferred, as MLIR allows.
 bool agrees(const Shape& inferred, const Shape& proposed) {
   if (inferred.dtype != proposed.dtype || inferred.dims.size() != proposed.dims.size() ||
       inferred.tuple.size() != proposed.tuple.size())
     return false;
   for (size_t i = 0; i < inferred.dims.size(); ++i)
-    if (inferred.dims[i] != proposed.dims[i] && inferred.dims[i] != kUnknownDim) return false;
+    if (inferred.dims[i] != proposed.dims[i] && inferred.dims[i] != kUnknownDim &&
+        proposed.dims[i] != kUnknownDim)
+      return false;
   for (size_t i = 0; i < inferred.tuple.size(); ++i)
     if (!agrees(inferred.tuple[i], proposed.tuple[i])) return false;
   return true;

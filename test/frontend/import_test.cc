@@ -96,6 +96,18 @@ void import_all(const std::vector<std::string>& paths, size_t at_least,
 
 const Instr& root(const std::unique_ptr<Module>& m) { return *m->entry()->root(); }
 
+TEST(Import, ResultTypesMayBeLessPreciseThanInferredOnes) {
+  auto m = import_text(R"(
+func.func @main(%x: tensor<4xf32>, %y: tensor<?x4xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %0 = stablehlo.add %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<?xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%y init: %z) applies stablehlo.add across dimensions = [0] : (tensor<?x4xf32>, tensor<f32>) -> tensor<?xf32>
+  return %0, %1 : tensor<?xf32>, tensor<?xf32>
+})");
+  ASSERT_TRUE(m.ok()) << m.status();
+  EXPECT_TRUE(verify(**m).ok()) << verify(**m);
+}
+
 TEST(Import, SplatConstantIsScalarAndBroadcast) {
   auto m = import_text("func.func @main() -> tensor<1000x1000xf32> {\n"
                        "  %0 = stablehlo.constant dense<1.5> : tensor<1000x1000xf32>\n"
