@@ -80,7 +80,7 @@ class Worker:
 
 def prepare(name, folder, a):
     done = subprocess.run([a.jax, str(HERE / "prepare.py"), name, str(folder)], capture_output=True, text=True,
-                          env={**os.environ, **ENVIRONMENT, "BENCH_MEMORY_GB": str(a.memory)})
+                          env={**os.environ, **ENVIRONMENT, "BENCH_MEMORY_GB": str(2 * a.memory)})  # float64
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:]
         raise RuntimeError(f"exit code {done.returncode}: {last[0][:300] if last else ''}")

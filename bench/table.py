@@ -90,11 +90,15 @@ def summary(result):
     cost = ", ".join(f"{ENGINES[e].title} {v['compile_ms'] / 10:.3g}" for e, v in chain.items() if "compile_ms" in v)
     if cost:
         out.append(f"Compile time of an unrolled scalar operation (`ops10000_chain`), µs: {cost}.")
-    loud = sum(not r.get("quiet", True) for r in result["rows"].values())
-    if loud:
-        out.append(f"**The machine was not quiet**: {loud} of {len(result['rows'])} rows, marked `?`, come from rounds "
-                   "in which others used the processors; ratios in them are rough.")
     return out
+
+
+def noise(result):
+    loud = sum(not r.get("quiet", True) for r in result["rows"].values())
+    if not loud:
+        return []
+    return [f"**The machine was not quiet**: {loud} of {len(result['rows'])} rows, marked `?`, come from rounds in which others "
+            "used the processors; times in them are too long and ratios rough.", ""]
 
 
 def render(result):
@@ -102,7 +106,7 @@ def render(result):
     head = ["workload", "floor ms"] + [ENGINES[e].title + " ms" for e in engines] + ["Braze / XLA"]
     head += (["Braze / best peer"] if len(engines) > 2 else []) + ["of floor"]
     head += [f"{what} {who}" for what in ("compile ms", "temp MiB", "peak MiB") for who in ("Braze", "XLA")]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines = noise(result) + ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, row in result["rows"].items():
         lines.append(line(name, row, engines, notes) if "engines" in row else f"| {name} | not prepared: {row['failed']} |")
     lines += [""] + [f"{s}\n" for s in summary(result)]
