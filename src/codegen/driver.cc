@@ -276,6 +276,9 @@ class DriverEmitter {
     for (int64_t id : s.outputs) v.push_back(place(id));
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
     to_entry();
+    for (size_t i = 0; i < s.offsets.size(); ++i)
+      if (s.offsets[i] != 0)
+        v[i] = b_.CreateConstGEP1_64(b_.getInt8Ty(), v[i], static_cast<uint64_t>(s.offsets[i]));
     int64_t at = std::max<int64_t>(s.workspace, 0);
     auto workspace = [&] { return b_.CreateConstGEP1_64(b_.getInt8Ty(), arena_, static_cast<uint64_t>(at)); };
     for (size_t i = v.size(); i < k.buffers.size(); ++i) {

@@ -336,9 +336,31 @@ class PlanBuilder {
       end_range(s.workspace);
     }
     frame.values[i] = s.outputs;
+    take_offsets(*k, &s);
     s.kernel = intern(std::move(k));
     steps->push_back(std::move(s));
     return absl::OkStatus();
+  }
+
+  // Where the operands of a product begin becomes part of the step, so that products that differ in
+  // nothing else share their kernel.
+  static void take_offsets(loop::Kernel& k, PlanStep* s) {
+    if (!k.contraction) return;
+    loop::Contraction& c = *k.contraction;
+    if (c.lhs_buffer == c.rhs_buffer) return;
+    auto take = [&](int64_t buffer, int64_t* offset) {
+      if (*offset == 0) return;
+      for (int32_t n = 0; n < k.graph.size(); ++n) {
+        const scalar::Node& node = k.graph[scalar::Scalar{n}];
+        if (node.op == scalar::Op::kLoad && node.imm == buffer) return;
+      }
+      s->offsets.resize(s->inputs.size());
+      s->offsets[static_cast<size_t>(buffer)] =
+          *offset * byte_size(k.buffers[static_cast<size_t>(buffer)].dtype);
+      *offset = 0;
+    };
+    take(c.lhs_buffer, &c.lhs_offset);
+    take(c.rhs_buffer, &c.rhs_offset);
   }
 
   // Where an update of `from` writes. The operand's memory becomes the result's if nobody reads the

@@ -34,6 +34,7 @@ struct PlanStep {
   const Instr* instr = nullptr;   // what it computes, for reports (owned by the plan's module)
   int64_t kernel = -1;            // kKernel
   std::vector<int64_t> inputs;    // buffers: kernel inputs, library operands (leaves), copy source
+  std::vector<int64_t> offsets;   // kKernel: bytes from the start of each input to where it begins; or empty
   std::vector<int64_t> outputs;   // buffers: kernel outputs, library results (leaves), copy target
   int64_t workspace = -1;         // kKernel: arena offset
   // kWhile: steps[0] computes `predicate`, steps[1] is the body. kConditional: one list per branch,
@@ -52,6 +53,9 @@ struct Plan {
   std::vector<int64_t> result_buffers;          // by result leaf
   PlanSteps steps;
   int64_t arena_bytes = 0;
+  static int64_t offset(const PlanStep& s, size_t input) {
+    return input < s.offsets.size() ? s.offsets[input] : 0;
+  }
   int64_t kernel_launches() const;              // steps that launch kernels, nested ones once
   int64_t library_calls() const;
 };

@@ -189,7 +189,8 @@ Status Executor::native_loop(const codegen::LoadedDriver& d, Call& c) {
 Status Executor::kernel(const PlanStep& s, Call& c) {
   const loop::Kernel& kernel = *plan_.kernels[s.kernel];
   absl::InlinedVector<char*, 16> buffers;
-  for (int64_t b : s.inputs) buffers.push_back(c.address[b]);
+  for (size_t i = 0; i < s.inputs.size(); ++i)
+    buffers.push_back(c.address[s.inputs[i]] + Plan::offset(s, i));
   for (int64_t b : s.outputs) buffers.push_back(c.address[b]);
   if (!kernels_.jit) return loop::interpret(kernel, buffers);
   const codegen::LoadedKernel& k = kernels_.kernels[s.kernel];
