@@ -23,4 +23,4 @@ target_link_libraries(braze_dependencies INTERFACE
   absl::flat_hash_set absl::inlined_vector absl::span absl::function_ref absl::hash
   nlohmann_json::nlohmann_json ${BRAZE_LLVM} ${BRAZE_ZSTD} ZLIB::ZLIB ${BRAZE_XXHASH} ${BRAZE_LAPACK} ${BRAZE_BLAS}
   Threads::Threads)
-target_link_options(braze_dependencies INTERFACE -fuse-ld=lld)
+target_link_options(braze_dependencies INTERFACE -fuse-ld=lld -Wl,--build-id=sha1)

@@ -103,6 +103,23 @@ def test_stats(folder):
         assert stats[key] >= 0, key
     assert {"median", "p10", "p90"} <= stats["run_ms"].keys()
     assert [p["name"] for p in stats["phases"]][-2:] == ["plan", "codegen"]
+    assert stats["code"]["cache"] == "off" and stats["code"]["compiled"] > 0
+
+
+def test_code_cache(folder):
+    cache = folder / "cache"
+    seen = []
+    for _ in range(2):
+        _, said = braze("run", STEP, "--stats", folder / "stats.json", BRAZE_DEBUG="1",
+                        BRAZE_CACHE_DIR=str(cache))
+        seen.append(json.loads((folder / "stats.json").read_text())["code"])
+        assert "cache:" in said
+    assert seen[0]["cache"] == "miss" and seen[1]["cache"] == "hit" and seen[1]["compiled"] == 0
+    for file in cache.iterdir():
+        file.write_bytes(file.read_bytes()[:-1])
+    _, said = braze("run", STEP, BRAZE_DEBUG="1", BRAZE_CACHE_DIR=str(cache))
+    assert "cache: ignored" in said
+    braze("run", STEP, BRAZE_CACHE_DIR="/proc/no/such")
 
 
 def test_trace(folder):

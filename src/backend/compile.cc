@@ -96,6 +96,7 @@ class CpuExecutable : public Executable {
     return executor_.run(args, results);
   }
   const Plan* plan() const override { return &executor_.plan(); }
+  std::string code_image() const override { return codegen::code_image(executor_.kernels()); }
 
  private:
   // Checks the arguments, calls f(leaf pointers, result pointers) and returns the result.
@@ -141,6 +142,7 @@ class SnapshotExecutable : public Executable {
     return absl::OkStatus();
   }
   const Plan* plan() const override { return inner_->plan(); }
+  std::string code_image() const override { return inner_->code_image(); }
 
  private:
   std::unique_ptr<Executable> inner_;
@@ -214,14 +216,21 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     watch.lap("plan");
     codegen::LoadedKernels kernels;
     if (!interpreted) {
-      ASSIGN(kernels, codegen::compile_kernels(plan, target, Pool::shared().threads()));
+      const codegen::CodeSources sources{options.code, options.cache ? options.cache
+                                                                     : DiskCache::from_environment()};
+      ASSIGN(kernels, codegen::compile_kernels(plan, target, Pool::shared().threads(), sources));
       watch.lap("codegen");
+      if (session)
+        for (const std::string& said : kernels.notes) session->note(said);
     }
     stats.kernels = static_cast<int64_t>(plan.kernels.size());
     stats.launches = plan.kernel_launches();
     stats.library_calls = plan.library_calls();
     stats.arena_bytes = plan.arena_bytes;
     stats.code_bytes = kernels.code_bytes;
+    stats.code_compiled = kernels.fresh;
+    stats.code_shared = kernels.shared;
+    stats.code_loaded = kernels.cached;
     count_work(plan, plan.steps, &stats);
     if (session) session->compiled(plan, target, stats);
     auto pool = options.threads > 0 ? std::make_unique<Pool>(options.threads) : nullptr;

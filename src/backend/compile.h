@@ -10,11 +10,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "base/debug.h"
+#include "base/disk_cache.h"
 #include "base/status.h"
 #include "ir/literal.h"
 #include "ir/module.h"
@@ -31,6 +33,10 @@ struct CompileOptions {
   bool check = false;            // verify the module after each pass
   std::string passes;            // "inline,cleanup"; "none"; empty: the standard pipeline
   const Debug* debug = nullptr;  // null: as BRAZE_DEBUG and XLA_FLAGS say
+  // Where compiled code may come from: Executable::code_image of the same program, and a cache on
+  // disk (null: as BRAZE_CACHE_DIR says). What does not fit is compiled anew.
+  std::string_view code;
+  DiskCache* cache = nullptr;
   // Called after each pass with its name and the module, for dumps.
   std::function<void(std::string_view pass, const Module& m)> after_pass;
   // After each pass that was checked by evaluation (Debug::check), with the verdict in one line.
@@ -43,6 +49,9 @@ struct CompileStats {
   double total_ms = 0;
   int64_t kernels = 0, launches = 0, library_calls = 0;
   int64_t arena_bytes = 0, code_bytes = 0;
+  // Kernels and native loops, by where their code comes from: compiled now, shared with a program of
+  // this process, loaded from the cache or from CompileOptions::code.
+  int64_t code_compiled = 0, code_shared = 0, code_loaded = 0;
   double flops = 0, bytes = 0;  // of all kernel launches, loops counted once
   int64_t fuel_used = 0;        // rewrites taken
   std::string last_rewrite;     // "fuse add.3", if fuel was limited
@@ -61,6 +70,9 @@ class Executable {
     return run(args);
   }
   virtual const Plan* plan() const { return nullptr; }
+  // The compiled code as bytes, for CompileOptions::code of this build on a machine of this kind; may
+  // be empty.
+  virtual std::string code_image() const { return {}; }
   const CompileStats& stats() const { return stats_; }
   const std::vector<Shape>& parameters() const { return parameters_; }
   const Shape& result() const { return result_; }

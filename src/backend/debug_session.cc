@@ -158,8 +158,10 @@ void DebugSession::compiled(const Plan& p, const codegen::Target& target, const 
     for (size_t i = 0; i < s.phases.size(); ++i)
       line += absl::StrFormat("%s%s %.2f", i ? ", " : "", s.phases[i].first, s.phases[i].second);
     note(line + absl::StrFormat(
-                    "), %d kernels in %d launches, %d library calls, arena %d bytes, code %d bytes",
-                    s.kernels, s.launches, s.library_calls, s.arena_bytes, s.code_bytes));
+                    "), %d kernels in %d launches, %d library calls, arena %d bytes, code %d bytes"
+                    " (%d compiled, %d shared, %d loaded)",
+                    s.kernels, s.launches, s.library_calls, s.arena_bytes, s.code_bytes,
+                    s.code_compiled, s.code_shared, s.code_loaded));
   }
   if (d_.level >= kDebugKernels) show_kernels(p, target);
   if (d_.level >= kDebugKernelIr) {

@@ -64,6 +64,7 @@ class PaddedExecutable : public Executable {
     return legal ? absl::OkStatus() : illegal();
   }
   const Plan* plan() const override { return inner_->plan(); }
+  std::string code_image() const override { return inner_->code_image(); }
 
  private:
   static Status illegal() { return invalid("stablehlo.set_dimension_size: 0 <= size <= bound of the dimension"); }

@@ -108,15 +108,42 @@ void drop_masks(llvm::Function& f) {
   }
 }
 
+// Which kernels of a loop are emitted into it, called by it, or left to the caller.
+class DriverChoice {
+ public:
+  DriverChoice(const Plan& p, const PlanStep& loop) : plan_(p) {
+    int64_t nodes = 0;
+    for_each_step(loop, [&](const PlanStep& s) {
+      if (s.kind != PlanStep::Kind::kKernel) return;
+      const loop::Kernel& k = *plan_.kernels[s.kernel];
+      if (is_inlined(k) && (nodes += k.graph.size() + 8) <= kInlineNodes) inlined_.insert(&s);
+    });
+  }
+  bool inlines(const PlanStep& s) const { return inlined_.contains(&s); }
+  bool calls_kernel(const PlanStep& s) const {
+    const loop::Kernel& k = *plan_.kernels[s.kernel];
+    return !inlines(s) && !k.contraction && is_serial(k);
+  }
+  bool calls_back(const PlanStep& s) const {
+    if (s.kind == PlanStep::Kind::kLibrary) return true;
+    return s.kind == PlanStep::Kind::kKernel && !inlines(s) && !calls_kernel(s);
+  }
+
+ private:
+  const Plan& plan_;
+  absl::flat_hash_set<const PlanStep*> inlined_;
+};
+
 class DriverEmitter {
  public:
-  DriverEmitter(llvm::Module& m, const Plan& p, const PlanStep& loop, const Target& t)
-      : module_(m), b_(m.getContext()), plan_(p), loop_(loop), target_(t) {
+  DriverEmitter(llvm::Module& m, const Plan& p, const PlanStep& loop,
+                const std::vector<std::string>& symbols, const Target& t)
+      : module_(m), b_(m.getContext()), plan_(p), loop_(loop), symbols_(symbols), target_(t),
+        choice_(p, loop) {
     ptr_ = llvm::PointerType::getUnqual(m.getContext());
   }
 
-  Result<std::vector<const PlanStep*>> run(std::string_view name) {
-    choose_inlined();
+  Status run(std::string_view name) {
     choose_registers();
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr_}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
@@ -142,7 +169,7 @@ class DriverEmitter {
     b_.SetInsertPoint(entry_);
     for (int64_t id : copied_in_) copy(place(id), addresses(id), id);
     b_.CreateBr(start);
-    return std::move(calls_);
+    return absl::OkStatus();
   }
 
  private:
@@ -153,24 +180,12 @@ class DriverEmitter {
     return b_.CreateLoad(ptr_, b_.CreateConstGEP1_64(ptr_, context_, i));
   }
 
-  void choose_inlined() {
-    int64_t nodes = 0;
-    for_each_step(loop_, [&](const PlanStep& s) {
-      if (s.kind != PlanStep::Kind::kKernel) return;
-      const loop::Kernel& k = *plan_.kernels[s.kernel];
-      if (!is_inlined(k)) return;
-      if (!emitted_.contains(s.kernel)) emitted_[s.kernel];
-      if ((nodes += k.graph.size() + 8) > kInlineNodes) return;
-      inlined_.insert(&s);
-    });
-  }
-
   // Small buffers that only inlined steps touch live in allocas, which become registers.
   void choose_registers() {
     absl::flat_hash_set<int64_t> inside, memory, outside, written;
     for_each_step(loop_, [&](const PlanStep& s) {
       bool opaque = s.kind == PlanStep::Kind::kLibrary ||
-                    (s.kind == PlanStep::Kind::kKernel && !inlined_.contains(&s));
+                    (s.kind == PlanStep::Kind::kKernel && !choice_.inlines(s));
       auto touch = [&](int64_t id) { (opaque ? memory : inside).insert(id); };
       for (int64_t id : s.inputs) touch(id);
       for (int64_t id : s.outputs) touch(id), written.insert(id);
@@ -248,20 +263,19 @@ class DriverEmitter {
         copy(place(s.outputs[0]), place(s.inputs[0]), s.outputs[0]);
         return absl::OkStatus();
       case PlanStep::Kind::kKernel:
-        if (inlined_.contains(&s)) return inline_kernel(s);
-        if (!plan_.kernels[s.kernel]->contraction && is_serial(*plan_.kernels[s.kernel]))
-          return call_kernel(s);
+        if (choice_.inlines(s)) return inline_kernel(s);
+        if (choice_.calls_kernel(s)) return call_kernel(s);
         break;
       case PlanStep::Kind::kLibrary: break;
     }
-    call_back(s);
+    call_back();
     return absl::OkStatus();
   }
 
-  void call_back(const PlanStep& s) {
+  // Calls come in the order of the steps, as driver_calls lists them.
+  void call_back() {
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr_, b_.getInt64Ty()}, false);
-    llvm::Value* status = b_.CreateCall(type, field(3), {context_, b_.getInt64(calls_.size())});
-    calls_.push_back(&s);
+    llvm::Value* status = b_.CreateCall(type, field(3), {context_, b_.getInt64(calls_++)});
     auto* next = block("next");
     status_->addIncoming(status, b_.GetInsertBlock());
     b_.CreateCondBr(b_.CreateICmpNE(status, b_.getInt32(0)), exit_, next);
@@ -303,20 +317,20 @@ class DriverEmitter {
     llvm::Value* array = buffer_array(s);
     const loop::Kernel& k = *plan_.kernels[s.kernel];
     for (size_t p = 0; p < k.phases.size(); ++p)
-      b_.CreateCall(module_.getOrInsertFunction(kernel_symbol(s.kernel, static_cast<int64_t>(p)),
-                                                phase_type()),
+      b_.CreateCall(module_.getOrInsertFunction(
+                        p == 0 ? symbols_[s.kernel] : str_cat(symbols_[s.kernel], ".", p), phase_type()),
                     {array, b_.getInt64(0), b_.getInt64(k.phases[p].items), scratch_});
     return absl::OkStatus();
   }
 
   Status inline_kernel(const PlanStep& s) {
-    EmittedKernel& e = emitted_[s.kernel];
+    EmittedKernel& e = emitted_[symbols_[s.kernel]];
     if (e.phases.empty()) {
       llvm::IRBuilder<>::InsertPointGuard guard(b_);
       EmitOptions options;
       options.inputs_constant = false;
       ASSIGN(e, emit_kernel(module_, *plan_.kernels[s.kernel],
-                            str_cat("inline_", kernel_symbol(s.kernel)), target_, options));
+                            str_cat("inline_", symbols_[s.kernel]), target_, options));
       for (const EmittedPhase& p : e.phases) {
         llvm::Function* f = module_.getFunction(p.function);
         drop_masks(*f);
@@ -376,24 +390,21 @@ class DriverEmitter {
   llvm::IRBuilder<> b_;
   const Plan& plan_;
   const PlanStep& loop_;
+  const std::vector<std::string>& symbols_;
   const Target& target_;
+  const DriverChoice choice_;
   llvm::Type* ptr_ = nullptr;
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock *entry_ = nullptr, *exit_ = nullptr;
   llvm::PHINode* status_ = nullptr;
   llvm::Value *context_ = nullptr, *addresses_ = nullptr, *arena_ = nullptr, *scratch_ = nullptr;
-  absl::flat_hash_set<const PlanStep*> inlined_;
-  absl::flat_hash_map<int64_t, EmittedKernel> emitted_;
+  absl::flat_hash_map<std::string, EmittedKernel> emitted_;  // by symbol
   std::vector<int64_t> register_ids_, copied_in_, copied_out_;
   absl::flat_hash_map<int64_t, llvm::Value*> registers_, address_;
-  std::vector<const PlanStep*> calls_;
+  uint64_t calls_ = 0;
 };
 
 }  // namespace
-
-std::string kernel_symbol(int64_t kernel, int64_t phase) {
-  return phase == 0 ? str_cat("kernel_", kernel) : str_cat("kernel_", kernel, ".", phase);
-}
 
 std::vector<const PlanStep*> driver_loops(const Plan& plan) {
   std::vector<const PlanStep*> out;
@@ -415,10 +426,18 @@ std::vector<const PlanStep*> driver_loops(const Plan& plan) {
   return out;
 }
 
-Result<std::vector<const PlanStep*>> emit_driver(llvm::Module& module, const Plan& plan,
-                                                 const PlanStep& loop, std::string_view name,
-                                                 const Target& target) {
-  return DriverEmitter(module, plan, loop, target).run(name);
+std::vector<const PlanStep*> driver_calls(const Plan& plan, const PlanStep& loop) {
+  const DriverChoice choice(plan, loop);
+  std::vector<const PlanStep*> out;
+  for_each_step(loop, [&](const PlanStep& s) {
+    if (choice.calls_back(s)) out.push_back(&s);
+  });
+  return out;
+}
+
+Status emit_driver(llvm::Module& module, const Plan& plan, const PlanStep& loop, std::string_view name,
+                   const std::vector<std::string>& symbols, const Target& target) {
+  return DriverEmitter(module, plan, loop, symbols, target).run(name);
 }
 
 }  // namespace braze::codegen

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,13 +34,12 @@ using DriverFunction = int32_t(DriverContext*);
 // The outermost loops of a plan that gain from a driver of their own, in the order of its steps.
 std::vector<const PlanStep*> driver_loops(const Plan& plan);
 
-// Symbol of phase `phase` of the plan's kernel `kernel`, as compile_kernels names it.
-std::string kernel_symbol(int64_t kernel, int64_t phase = 0);
+// The steps that the driver of `loop`, a step of `plan`, calls back for, by index.
+std::vector<const PlanStep*> driver_calls(const Plan& plan, const PlanStep& loop);
 
-// Adds the driver of `loop`, a step of `plan`, to `module` as function `name`. Returns the steps that
-// it calls back for, by index.
-Result<std::vector<const PlanStep*>> emit_driver(llvm::Module& module, const Plan& plan,
-                                                 const PlanStep& loop, std::string_view name,
-                                                 const Target& target);
+// Adds the driver of `loop` to `module` as function `name`. Phase p of the plan's kernel k, which it may
+// call, is the function symbols[k] (p = 0) or symbols[k].p.
+Status emit_driver(llvm::Module& module, const Plan& plan, const PlanStep& loop, std::string_view name,
+                   const std::vector<std::string>& symbols, const Target& target);
 
 }  // namespace braze::codegen

@@ -15,6 +15,7 @@
 #include "llvm/ExecutionEngine/Orc/Core.h"
 #include "llvm/ExecutionEngine/Orc/ExecutorProcessControl.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
+#include "llvm/ExecutionEngine/Orc/TaskDispatch.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
@@ -62,6 +63,38 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& t, int l
   return machine;
 }
 
+// Machines that nobody uses now: making one costs more than compiling a small kernel. One thread
+// has a machine at a time.
+class IdleMachines {
+ public:
+  static IdleMachines& all() {
+    static IdleMachines* const m = new IdleMachines();  // never destroyed: used at exit, too
+    return *m;
+  }
+  Result<std::unique_ptr<llvm::TargetMachine>> take(const Target& t, int level) {
+    const std::string key = str_cat(level, "/", t.key());
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      for (auto it = idle_.begin(); it != idle_.end(); ++it) {
+        if (it->first != key) continue;
+        std::unique_ptr<llvm::TargetMachine> m = std::move(it->second);
+        idle_.erase(it);
+        return m;
+      }
+    }
+    return make_machine(t, level);
+  }
+  void give(const Target& t, int level, std::unique_ptr<llvm::TargetMachine> m) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (idle_.size() < kMost) idle_.emplace_back(str_cat(level, "/", t.key()), std::move(m));
+  }
+
+ private:
+  static constexpr size_t kMost = 64;
+  std::mutex mutex_;
+  std::vector<std::pair<std::string, std::unique_ptr<llvm::TargetMachine>>> idle_;
+};
+
 // Inlines the functions marked for it and runs the function passes of -O2.
 void simplify(llvm::Module& m, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
@@ -96,7 +129,7 @@ Result<std::string> emit(llvm::Module& m, const Target& target, const CompileOpt
         info->print(printer);
       },
       &problem);
-  ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, make_machine(target, o.level));
+  ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, IdleMachines::all().take(target, o.level));
   llvm::SmallVector<char, 0> bytes;
   bool able = true;
   TRY(survive([&] {
@@ -109,6 +142,7 @@ Result<std::string> emit(llvm::Module& m, const Target& target, const CompileOpt
   }));
   if (!able) return internal("LLVM cannot emit machine code for ", target.triple);
   m.getContext().setDiagnosticHandlerCallBack(nullptr, nullptr);
+  IdleMachines::all().give(target, o.level, std::move(machine));
   if (!problem.empty()) return internal("code generation: ", problem);
   return std::string(bytes.data(), bytes.size());
 }
@@ -187,18 +221,13 @@ double roundeven(double);
 float roundevenf(float);
 }
 
-struct RuntimeSymbol {
-  const char* name;
-  const void* address;
-};
-
 template <typename F>
 const void* address_of(F* f) {
   return reinterpret_cast<const void*>(f);
 }
 
 // What LLVM calls for operations the target has no instructions for.
-const RuntimeSymbol kRuntime[] = {
+const HostSymbol kRuntime[] = {
     {"memcpy", address_of(&std::memcpy)},
     {"memmove", address_of(&std::memmove)},
     {"memset", address_of(&std::memset)},
@@ -260,7 +289,9 @@ Jit::~Jit() {
 
 Result<std::unique_ptr<Jit>> Jit::create(const Target&) {
   initialize_llvm();
-  auto control = llvm::orc::SelfExecutorProcessControl::Create();
+  // Linking is quick: on the caller's thread, not on one of its own.
+  auto control = llvm::orc::SelfExecutorProcessControl::Create(
+      nullptr, std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
   if (!control) return to_status(control.takeError(), "starting the JIT");
   auto impl = std::make_unique<Impl>();
   impl->session = std::make_unique<llvm::orc::ExecutionSession>(std::move(*control));
@@ -273,17 +304,18 @@ Result<std::unique_ptr<Jit>> Jit::create(const Target&) {
                                            static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
   impl->library = &impl->session->createBareJITDylib("braze");
   auto jit = std::unique_ptr<Jit>(new Jit(std::move(impl)));
-  for (const RuntimeSymbol& s : kRuntime) TRY(jit->define(s.name, s.address));
+  TRY(jit->define(kRuntime));
   return jit;
 }
 
-Status Jit::define(std::string_view name, const void* address) {
+Status Jit::define(absl::Span<const HostSymbol> list) {
   llvm::orc::SymbolMap symbols;
-  symbols[impl_->session->intern(llvm::StringRef(name.data(), name.size()))] = {
-      llvm::orc::ExecutorAddr::fromPtr(address),
-      llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  for (const HostSymbol& s : list)
+    symbols[impl_->session->intern(llvm::StringRef(s.name.data(), s.name.size()))] = {
+        llvm::orc::ExecutorAddr::fromPtr(s.address),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   if (auto e = impl_->library->define(llvm::orc::absoluteSymbols(std::move(symbols))))
-    return impl_->failed(std::move(e), str_cat("defining '", name, "'"));
+    return impl_->failed(std::move(e), "defining host symbols");
   return absl::OkStatus();
 }
 

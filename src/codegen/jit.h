@@ -51,15 +51,20 @@ std::string ir_text(const llvm::Module& m);
 Result<std::vector<std::string>> compile_all(
     int64_t n, int threads, absl::FunctionRef<Result<std::string>(int64_t)> build);
 
+struct HostSymbol {
+  std::string_view name;
+  const void* address;
+};
+
 // Owns loaded code. Functions stay callable for the life of the Jit.
 class Jit {
  public:
   static Result<std::unique_ptr<Jit>> create(const Target& target = host_target());
   ~Jit();
-  // A runtime function or datum that objects may refer to. Before the first add_object that needs
-  // it. Present from the start: the C math and memory functions code generation may call by itself
+  // Runtime functions or data that objects may refer to. Before the first add_object that needs
+  // them. Present from the start: the C math and memory functions code generation may call by itself
   // (memcpy, memmove, memset, fmod, fma, half conversions …). No other host symbol is visible.
-  Status define(std::string_view name, const void* address);
+  Status define(absl::Span<const HostSymbol> symbols);
   // Links an object made by `compile`. Symbols are global over the Jit's objects.
   Status add_object(std::string bytes);
   // Address of a function of a loaded object; links what is pending.

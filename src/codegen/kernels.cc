@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
+#include "codegen/build_id.h"
+#include "codegen/code_keys.h"
 #include "codegen/contraction_kernel.h"
 #include "codegen/kernel_emit.h"
 #include "llvm/IR/LLVMContext.h"
@@ -14,63 +17,243 @@ namespace {
 // Kernels per LLVM module: larger ones amortise the fixed cost, smaller ones spread over cores.
 constexpr int64_t kPerModule = 12;
 
+// Objects that hold some unit of `k`.
+std::vector<const CodeObject*> used_objects(const LoadedKernels& k) {
+  const absl::flat_hash_set<Hash128> wanted(k.units.begin(), k.units.end());
+  std::vector<const CodeObject*> out;
+  for (const LoadedCodeRef& code : k.code)
+    for (const CodeObject& o : code->objects)
+      if (std::any_of(o.units.begin(), o.units.end(),
+                      [&](const CodeUnit& u) { return wanted.contains(u.key); }))
+        out.push_back(&o);
+  return out;
+}
+
+// One program's way to its code: units that are missing are looked for in one place after another.
+class KernelLoader {
+ public:
+  KernelLoader(const Plan& p, const Target& t, int threads)
+      : plan_(p), target_(t), threads_(std::max(threads, 1)), loops_(driver_loops(p)),
+        kernel_keys_(kernel_keys(p, t)), driver_keys_(driver_keys(p, loops_, kernel_keys_)) {
+    for (const Hash128& k : kernel_keys_) symbols_.push_back(kernel_symbol(k));
+    for (size_t i = 0; i < kernel_keys_.size(); ++i) add_unit(kernel_keys_[i], i, -1);
+    for (size_t i = 0; i < driver_keys_.size(); ++i) add_unit(driver_keys_[i], -1, i);
+  }
+
+  Result<LoadedKernels> run(const CodeSources& sources) {
+    find_shared();
+    if (!missing_.empty() && !sources.image.empty()) load_image(sources.image, "serialized code");
+    DiskCache* disk = build_id().empty() || units_.empty() ? nullptr : sources.disk;
+    if (disk && !missing_.empty()) read_disk(*disk);
+    if (!missing_.empty()) TRY(compile_missing());
+    if (disk) write_disk(*disk);
+    return collect();
+  }
+
+ private:
+  struct Unit {
+    int64_t kernel = -1, driver = -1;
+    LoadedCodeRef code;
+  };
+
+  void add_unit(const Hash128& key, int64_t kernel, int64_t driver) {
+    if (!units_.try_emplace(key, Unit{kernel, driver, nullptr}).second) return;
+    out_.units.push_back(key);
+    missing_.push_back(key);
+  }
+
+  void take(const LoadedCodeRef& code, int64_t* count) {
+    std::erase_if(missing_, [&](const Hash128& k) {
+      if (!code->units.contains(k)) return false;
+      units_[k].code = code;
+      ++*count;
+      return true;
+    });
+    if (std::find(out_.code.begin(), out_.code.end(), code) == out_.code.end()) out_.code.push_back(code);
+  }
+
+  void find_shared() {
+    for (const Hash128& k : std::vector<Hash128>(missing_))
+      if (LoadedCodeRef code = find_code(k); code && !units_[k].code) take(code, &out_.shared);
+  }
+
+  void read_disk(DiskCache& disk) {
+    const Hash128 key = program_key(out_.units);
+    Result<std::string> bytes = disk.get(key);
+    if (bytes.ok()) load_image(*bytes, disk.path(key));
+    else if (absl::IsNotFound(bytes.status())) say("cache: no ", disk.path(key));
+    else say("cache: ignored: ", bytes.status().message());
+  }
+
+  void load_image(std::string_view image, std::string_view from) {
+    Result<std::vector<CodeObject>> objects = read_code_image(image);
+    if (!objects.ok()) return say("cache: ignored ", from, ": ", objects.status().message());
+    std::erase_if(*objects, [&](const CodeObject& o) {
+      return std::none_of(o.units.begin(), o.units.end(), [&](const CodeUnit& u) {
+        auto it = units_.find(u.key);
+        return it != units_.end() && !it->second.code;
+      });
+    });
+    if (objects->empty()) return say("cache: ", from, " has no code for this program here");
+    const int64_t before = out_.cached;
+    Status s = link(std::move(*objects), &out_.cached);
+    if (!s.ok()) return say("cache: ignored ", from, ": ", s.message());
+    say("cache: ", out_.cached - before, " kernels and loops from ", from);
+  }
+
+  void write_disk(DiskCache& disk) {
+    const Hash128 key = program_key(out_.units);
+    // A read already counted as a use; a damaged file is replaced by what was compiled instead.
+    if (out_.cached > 0 && out_.fresh == 0) return;
+    if (out_.fresh == 0 && disk.touch(key)) return;
+    Status s = disk.put(key, code_image(out_));
+    if (s.ok()) say("cache: wrote ", disk.path(key));
+    else say("cache: ", s.message());
+  }
+
+  // Links objects, makes their units findable for all, and takes those that are missing.
+  Status link(std::vector<CodeObject> objects, int64_t* count) {
+    auto code = std::make_shared<LoadedCode>();
+    code->objects = std::move(objects);
+    ASSIGN(code->jit, Jit::create(target_));
+    absl::flat_hash_set<Hash128> inside;
+    bool drivers = false;
+    for (const CodeObject& o : code->objects)
+      for (const CodeUnit& u : o.units) {
+        inside.insert(u.key);
+        auto it = units_.find(u.key);
+        drivers |= it != units_.end() && it->second.driver >= 0;
+      }
+    if (drivers) TRY(define_callees(inside, code.get()));
+    for (const CodeObject& o : code->objects) TRY(code->jit->add_object(o.bytes));
+    for (const CodeObject& o : code->objects)
+      for (const CodeUnit& u : o.units) {
+        LoadedUnit loaded{&u.code, {}};
+        for (const EmittedPhase& p : u.code.phases) {
+          ASSIGN(void* f, code->jit->lookup(p.function));
+          loaded.functions.push_back(f);
+        }
+        code->units[u.key] = std::move(loaded);
+      }
+    share_code(code);
+    take(code, count);
+    return absl::OkStatus();
+  }
+
+  // Drivers call kernels: those that are not `inside` the same code are somewhere else already.
+  Status define_callees(const absl::flat_hash_set<Hash128>& inside, LoadedCode* code) {
+    std::vector<HostSymbol> symbols;
+    absl::flat_hash_set<Hash128> done = inside;
+    for (const Hash128& k : kernel_keys_) {
+      const LoadedCodeRef& other = units_[k].code;
+      if (!other || !done.insert(k).second) continue;
+      const LoadedUnit& u = other->units.at(k);
+      for (size_t p = 0; p < u.functions.size(); ++p)
+        symbols.push_back({u.code->phases[p].function, u.functions[p]});
+      if (std::find(code->callees.begin(), code->callees.end(), other) == code->callees.end())
+        code->callees.push_back(other);
+    }
+    return code->jit->define(symbols);
+  }
+
+  Status compile_missing() {
+    std::vector<std::vector<Hash128>> groups;
+    int64_t n = 0;
+    for (const Hash128& k : missing_) n += units_[k].kernel >= 0;
+    const int64_t per = std::clamp<int64_t>((n + threads_ - 1) / threads_, 1, kPerModule);
+    int64_t in_last = per;
+    for (const Hash128& k : missing_) {
+      if (units_[k].driver >= 0) {
+        groups.push_back({k});
+        in_last = per;
+      } else if (in_last == per) {
+        groups.push_back({k});
+        in_last = 1;
+      } else {
+        groups.back().push_back(k);
+        ++in_last;
+      }
+    }
+    std::vector<CodeObject> objects(groups.size());
+    ASSIGN(std::vector<std::string> bytes,
+           compile_all(static_cast<int64_t>(groups.size()), threads_,
+                       [&](int64_t g) { return compile_group(groups[g], &objects[g].units); }));
+    for (size_t g = 0; g < groups.size(); ++g) objects[g].bytes = std::move(bytes[g]);
+    return link(std::move(objects), &out_.fresh);
+  }
+
+  // Called on several threads at once.
+  Result<std::string> compile_group(const std::vector<Hash128>& keys, std::vector<CodeUnit>* units) {
+    llvm::LLVMContext context;
+    auto module = make_module(context, "braze", target_);
+    CompileOptions options;
+    for (const Hash128& key : keys) {
+      const Unit& u = units_.find(key)->second;
+      if (u.driver >= 0) {
+        const std::string name = driver_symbol(key);
+        TRY(emit_driver(*module, plan_, *loops_[u.driver], name, symbols_, target_));
+        options.simplify = true;
+        units->push_back({key, {{{name, 1, 1}}, 0, 0}});
+        continue;
+      }
+      const loop::Kernel& k = *plan_.kernels[u.kernel];
+      auto e = emit_kernel(*module, k, symbols_[u.kernel], target_);
+      if (!e.ok()) return note(str_cat("kernel '", k.name, "'"), e.status());
+      units->push_back({key, std::move(e).value()});
+    }
+    return compile(*module, target_, options);
+  }
+
+  Result<LoadedKernels> collect() {
+    for (const Hash128& key : kernel_keys_) {
+      const LoadedUnit& u = units_[key].code->units.at(key);
+      LoadedKernel k;
+      k.scratch_bytes = u.code->scratch_bytes;
+      k.workspace_bytes = u.code->workspace_bytes;
+      for (size_t p = 0; p < u.functions.size(); ++p)
+        k.phases.push_back({reinterpret_cast<PhaseFunction*>(u.functions[p]), u.code->phases[p].items,
+                            u.code->phases[p].grain});
+      out_.kernels.push_back(std::move(k));
+    }
+    for (size_t i = 0; i < loops_.size(); ++i) {
+      const Hash128& key = driver_keys_[i];
+      const LoadedUnit& u = units_[key].code->units.at(key);
+      if (u.functions.empty()) return internal("a loop without code");
+      const_cast<PlanStep*>(loops_[i])->driver = static_cast<int64_t>(i);
+      out_.drivers.push_back(
+          {reinterpret_cast<DriverFunction*>(u.functions[0]), driver_calls(plan_, *loops_[i])});
+    }
+    for (const CodeObject* o : used_objects(out_))
+      out_.code_bytes += static_cast<int64_t>(o->bytes.size());
+    out_.compiled = true;
+    return std::move(out_);
+  }
+
+  template <typename... A>
+  void say(const A&... a) {
+    out_.notes.push_back(str_cat(a...));
+  }
+
+  const Plan& plan_;
+  const Target& target_;
+  const int64_t threads_;
+  const std::vector<const PlanStep*> loops_;
+  const std::vector<Hash128> kernel_keys_, driver_keys_;
+  std::vector<std::string> symbols_;  // by kernel
+  absl::flat_hash_map<Hash128, Unit> units_;
+  std::vector<Hash128> missing_;  // in order
+  LoadedKernels out_;
+};
+
 }  // namespace
 
-std::string driver_symbol(int64_t i) { return str_cat("loop_", i); }
+Result<LoadedKernels> compile_kernels(Plan& plan, const Target& target, int threads,
+                                      const CodeSources& sources) {
+  return KernelLoader(plan, target, threads).run(sources);
+}
 
-Result<LoadedKernels> compile_kernels(Plan& plan, const Target& target, int threads) {
-  const auto& kernels = plan.kernels;
-  int64_t n = static_cast<int64_t>(kernels.size());
-  std::vector<const PlanStep*> loops = driver_loops(plan);
-  std::vector<LoadedDriver> drivers(loops.size());
-  for (size_t i = 0; i < loops.size(); ++i)
-    const_cast<PlanStep*>(loops[i])->driver = static_cast<int64_t>(i);
-  int64_t per = std::clamp<int64_t>((n + threads - 1) / std::max(threads, 1), 1, kPerModule);
-  int64_t modules = (n + per - 1) / per;
-  std::vector<EmittedKernel> emitted(n);
-  ASSIGN(std::vector<std::string> objects,
-         compile_all(modules + static_cast<int64_t>(loops.size()), threads,
-                     [&](int64_t m) -> Result<std::string> {
-           llvm::LLVMContext context;
-           if (m >= modules) {
-             int64_t i = m - modules;
-             auto module = make_module(context, driver_symbol(i), target);
-             ASSIGN(drivers[i].calls, emit_driver(*module, plan, *loops[i], driver_symbol(i), target));
-             CompileOptions options;
-             options.simplify = true;
-             return compile(*module, target, options);
-           }
-           auto module = make_module(context, str_cat("kernels_", m), target);
-           for (int64_t i = m * per; i < std::min(n, (m + 1) * per); ++i) {
-             auto e = emit_kernel(*module, *kernels[i], kernel_symbol(i), target);
-             if (!e.ok()) return note(str_cat("kernel '", kernels[i]->name, "'"), e.status());
-             emitted[i] = std::move(e).value();
-           }
-           return compile(*module, target);
-         }));
-  LoadedKernels out;
-  ASSIGN(out.jit, Jit::create(target));
-  for (std::string& o : objects) {
-    out.code_bytes += static_cast<int64_t>(o.size());
-    TRY(out.jit->add_object(std::move(o)));
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    LoadedKernel k;
-    k.scratch_bytes = emitted[i].scratch_bytes;
-    k.workspace_bytes = emitted[i].workspace_bytes;
-    for (const EmittedPhase& p : emitted[i].phases) {
-      LoadedPhase phase{nullptr, p.items, p.grain};
-      ASSIGN(phase.function, out.jit->function<PhaseFunction>(p.function));
-      k.phases.push_back(phase);
-    }
-    out.kernels.push_back(std::move(k));
-  }
-  for (size_t i = 0; i < drivers.size(); ++i) {
-    ASSIGN(drivers[i].function,
-           out.jit->function<DriverFunction>(driver_symbol(static_cast<int64_t>(i))));
-  }
-  out.drivers = std::move(drivers);
-  return out;
+std::string code_image(const LoadedKernels& kernels) {
+  return build_id().empty() ? std::string() : write_code_image(used_objects(kernels));
 }
 
 int64_t extra_workspace(const loop::Kernel& k, const Target& target) {

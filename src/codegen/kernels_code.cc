@@ -18,15 +18,15 @@ struct Emitted {
 
 Result<Emitted> emit_all(llvm::LLVMContext& context, const Plan& plan, const Target& target) {
   Emitted out{make_module(context, "kernels", target), {}};
+  std::vector<std::string> symbols;  // by number, to be read
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
-    auto e =
-        emit_kernel(*out.module, *plan.kernels[i], kernel_symbol(static_cast<int64_t>(i)), target);
+    symbols.push_back(str_cat("kernel_", i));
+    auto e = emit_kernel(*out.module, *plan.kernels[i], symbols.back(), target);
     if (!e.ok()) return note(str_cat("kernel '", plan.kernels[i]->name, "'"), e.status());
   }
   std::vector<const PlanStep*> loops = driver_loops(plan);
   for (size_t i = 0; i < loops.size(); ++i)
-    TRY(emit_driver(*out.module, plan, *loops[i], driver_symbol(static_cast<int64_t>(i)), target)
-            .status());
+    TRY(emit_driver(*out.module, plan, *loops[i], str_cat("loop_", i), symbols, target));
   out.options.simplify = !loops.empty();
   return out;
 }

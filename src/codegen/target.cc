@@ -77,6 +77,11 @@ Target detect() {
 
 }  // namespace
 
+std::string Target::key() const {
+  return str_cat(triple, "/", cpu, "/", features, "/", sse41, avx2, avx512, fma, f16c, vnni,
+                 avx512_bf16, "/", vector_bits, "/", l1_bytes, "/", l2_bytes, "/", l3_bytes, "/", cores);
+}
+
 const Target& host_target() {
   static const Target* const target = new Target(detect());  // never destroyed: used at exit, too
   return *target;

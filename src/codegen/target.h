@@ -30,7 +30,7 @@ struct Target {
   // Lanes of a full register for elements of `bytes` bytes.
   int lanes(int bytes) const { return vector_bits / 8 / bytes; }
   // Changes exactly when compiled code may change: part of cache keys.
-  std::string key() const { return triple + "/" + cpu + "/" + features; }
+  std::string key() const;
 };
 
 // This machine, detected once.

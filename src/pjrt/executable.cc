@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/hash128.h"
 #include "pjrt/element_type.h"
 #include "pjrt/recompilation.h"
 #include "pjrt/slots.h"
@@ -70,25 +71,52 @@ Result<std::string> optimized_program(const Compiled& c) {
   return module_with_config_proto(module, c.options);
 }
 
-// Serialized form: magic, sizes of the two parts, the parts. Loading compiles again.
-constexpr std::string_view kMagic = "BRAZEX01";
+// Serialized form: this header, the program, its compile options and its compiled code. The program is
+// what counts: code that does not fit this build or machine is compiled anew when it is loaded.
+struct SerializedHeader {
+  char magic[8];
+  Hash128 checksum;  // of the parts
+  uint64_t sizes[3];
+};
+constexpr std::string_view kMagic = "BRAZEX02";
 
 struct Bytes {
   std::string data;
 };
 std::string serialize(const Compiled& c) {
-  std::string out(kMagic);
-  for (const std::string* part : {&c.code, &c.option_bytes}) {
-    const uint64_t n = part->size();
-    out.append(reinterpret_cast<const char*>(&n), sizeof(n));
+  const std::string image = c.program->code_image();
+  std::string parts = str_cat(c.code, c.option_bytes, image);
+  SerializedHeader h;
+  std::memcpy(h.magic, kMagic.data(), sizeof(h.magic));
+  h.checksum = hash128(parts);
+  h.sizes[0] = c.code.size(), h.sizes[1] = c.option_bytes.size(), h.sizes[2] = image.size();
+  return str_cat(std::string_view(reinterpret_cast<const char*>(&h), sizeof(h)), parts);
+}
+
+struct Serialized {
+  std::string_view code, options, image;
+};
+Result<Serialized> read_serialized(std::string_view bytes) {
+  SerializedHeader h;
+  if (bytes.size() < sizeof(h) || bytes.substr(0, kMagic.size()) != kMagic)
+    return invalid("these are no bytes of a serialized executable of this version of Braze");
+  std::memcpy(&h, bytes.data(), sizeof(h));
+  bytes.remove_prefix(sizeof(h));
+  uint64_t left = bytes.size();
+  for (uint64_t n : h.sizes) {
+    if (n > left) return invalid("a serialized executable is cut short");
+    left -= n;
   }
-  return out + c.code + c.option_bytes;
+  if (left != 0 || !(hash128(bytes) == h.checksum)) return invalid("a serialized executable is damaged");
+  return Serialized{bytes.substr(0, h.sizes[0]), bytes.substr(h.sizes[0], h.sizes[1]),
+                    bytes.substr(h.sizes[0] + h.sizes[1])};
 }
 
 }  // namespace
 
 Result<PJRT_LoadedExecutable*> load(PJRT_Client* client, std::string_view code,
-                                    std::string_view option_bytes, bool live) {
+                                    std::string_view option_bytes, bool live,
+                                    std::string_view image) {
   auto c = std::make_shared<Compiled>();
   ASSIGN(c->options, parse_compile_options(option_bytes));
   c->options.live = live;
@@ -105,7 +133,7 @@ Result<PJRT_LoadedExecutable*> load(PJRT_Client* client, std::string_view code,
       x->logical_ids.push_back({static_cast<int>(i / o.partitions), static_cast<int>(i % o.partitions)});
     }
   }
-  ASSIGN(c->program, compile_program(code, o));
+  ASSIGN(c->program, compile_program(code, o, image));
   note_compilation(c->program->facts());
   c->code = std::string(code);
   c->option_bytes = std::string(option_bytes);
@@ -206,20 +234,11 @@ Status Executable_Serialize(PJRT_Executable_Serialize_Args& a) {
   return absl::OkStatus();
 }
 Status Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndLoad_Args& a) {
-  std::string_view s(a.serialized_executable, a.serialized_executable_size);
-  uint64_t sizes[2];
-  if (s.size() < kMagic.size() + sizeof(sizes) || s.substr(0, kMagic.size()) != kMagic)
-    return invalid("these are no bytes of a serialized Braze executable");
-  std::memcpy(sizes, s.data() + kMagic.size(), sizeof(sizes));
-  s.remove_prefix(kMagic.size() + sizeof(sizes));
-  if (sizes[0] > s.size() || sizes[1] != s.size() - sizes[0])
-    return invalid("a serialized executable is cut short: parts of ", sizes[0], " and ", sizes[1],
-                   " bytes in ", s.size());
-  std::string_view options = s.substr(sizes[0]);
+  ASSIGN(Serialized s, read_serialized({a.serialized_executable, a.serialized_executable_size}));
   if (a.overridden_serialized_compile_options)
-    options = {a.overridden_serialized_compile_options,
-               a.overridden_serialized_compile_options_size};
-  ASSIGN(a.loaded_executable, load(a.client, s.substr(0, sizes[0]), options));
+    s.options = {a.overridden_serialized_compile_options,
+                 a.overridden_serialized_compile_options_size};
+  ASSIGN(a.loaded_executable, load(a.client, s.code, s.options, false, s.image));
   return absl::OkStatus();
 }
 

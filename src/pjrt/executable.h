@@ -50,8 +50,9 @@ struct PJRT_LoadedExecutable {
 
 namespace braze::pjrt {
 
-// `live`: the program comes from the host itself, now.
+// `live`: the program comes from the host itself, now. `image`: its compiled code, or empty.
 Result<PJRT_LoadedExecutable*> load(PJRT_Client* client, std::string_view code,
-                                    std::string_view option_bytes, bool live = false);
+                                    std::string_view option_bytes, bool live = false,
+                                    std::string_view image = {});
 
 }  // namespace braze::pjrt

@@ -36,6 +36,7 @@ class PartitionedProgram : public Program {
     if (!executable_->plan()) return unimplemented("the optimised program of the evaluator");
     return write_hlo_module_proto(*executable_->plan()->module);
   }
+  std::string code_image() const override { return executable_->code_image(); }
 
  private:
   struct Owner {
@@ -158,7 +159,8 @@ Status inspect(const Instr& call, const spmd::Tiling& operand) {
 }  // namespace
 
 Result<std::unique_ptr<Program>> compile_partitioned(std::unique_ptr<Module> m, ProgramFacts f,
-                                                     const ProgramOptions& o) {
+                                                     const ProgramOptions& o,
+                                                     std::string_view image) {
   m->num_replicas = o.replicas;
   m->num_partitions = o.partitions;
   spmd::ExpandOptions expand_options;
@@ -171,6 +173,7 @@ Result<std::unique_ptr<Program>> compile_partitioned(std::unique_ptr<Module> m, 
   CompileOptions compile_options;
   compile_options.backend = o.backend;
   compile_options.check = o.check;
+  compile_options.code = image;
   ASSIGN(std::unique_ptr<Executable> e, compile(std::move(m), compile_options));
   const CompileStats& stats = e->stats();
   f.flops = stats.flops / static_cast<double>(map.devices);

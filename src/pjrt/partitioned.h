@@ -4,13 +4,16 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "pjrt/program.h"
 
 namespace braze::pjrt {
 
-// `facts` are of the whole arrays. Replicas and partitions are those of `options`.
+// `facts` are of the whole arrays. Replicas and partitions are those of `options`; `image` as in
+// compile_program.
 Result<std::unique_ptr<Program>> compile_partitioned(std::unique_ptr<Module> m, ProgramFacts facts,
-                                                     const ProgramOptions& options);
+                                                     const ProgramOptions& options,
+                                                     std::string_view image = {});
 
 }  // namespace braze::pjrt

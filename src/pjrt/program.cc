@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_split.h"
 #include "backend/read_module.h"
+#include "base/hash128.h"
 #include "base/trace.h"
 #include "frontend/hlo_proto.h"
 #include "pjrt/partitioned.h"
 #include "pjrt/strided.h"
 #include "plan/share.h"
 #include "text/print.h"
-#include "xxhash.h"
 
 namespace braze::pjrt {
 namespace {
@@ -29,14 +29,6 @@ Shape row_major(Shape s) {
   s.layout.clear();
   for (Shape& t : s.tuple) t = row_major(std::move(t));
   return s;
-}
-
-std::string hash_text(std::string_view s) {
-  const XXH128_hash_t h = XXH3_128bits(s.data(), s.size());
-  char out[33];
-  std::snprintf(out, sizeof(out), "%016llx%016llx", static_cast<unsigned long long>(h.high64),
-                static_cast<unsigned long long>(h.low64));
-  return out;
 }
 
 // The value of a kept attribute such as mhlo.memory_kind = "pinned_host", without quotes.
@@ -121,6 +113,7 @@ class SingleProgram : public Program {
     if (!executable_->plan()) return unimplemented("the optimised program of the evaluator");
     return write_hlo_module_proto(*executable_->plan()->module);
   }
+  std::string code_image() const override { return executable_->code_image(); }
 
  private:
   Status run_one(const Shard& s) {
@@ -195,19 +188,21 @@ class Dump {
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> compile_program(std::string_view code, const ProgramOptions& o) {
+Result<std::unique_ptr<Program>> compile_program(std::string_view code, const ProgramOptions& o,
+                                                 std::string_view image) {
   const trace::Span span("compile", "compile");
   ASSIGN(std::unique_ptr<Module> m, read_module(code));
   TRY(check_custom_calls(*m, o.replicas * o.partitions == 1));
   ASSIGN(ProgramFacts f, facts_of(*m));
   f.has_loops = has_loops(*m);
-  f.fingerprint = hash_text(str_cat(print_hlo(*m, PrintOptions::for_hash()), "\n", o.backend));
+  f.fingerprint = to_hex(hash128(str_cat(print_hlo(*m, PrintOptions::for_hash()), "\n", o.backend)));
   if (o.replicas * o.partitions != 1 && f.sized_by_run)
     return unimplemented("results of dynamic shape in programs over several devices");
-  if (o.replicas * o.partitions != 1) return compile_partitioned(std::move(m), std::move(f), o);
+  if (o.replicas * o.partitions != 1) return compile_partitioned(std::move(m), std::move(f), o, image);
   CompileOptions compile_options;
   compile_options.backend = o.backend;
   compile_options.check = o.check;
+  compile_options.code = image;
   const Dump dump(o, f.name);
   dump.write("before_optimizations", *m);
   ASSIGN(std::unique_ptr<Executable> e, compile(std::move(m), compile_options));

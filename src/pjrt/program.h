@@ -54,6 +54,8 @@ class Program {
   virtual Status run(absl::Span<const Shard> shards) = 0;
   // The optimised module as HloModuleProto.
   virtual Result<std::string> module_proto() const = 0;
+  // The compiled code, for compile_program in another process.
+  virtual std::string code_image() const = 0;
   ffi::States& states() { return states_; }
 
  protected:
@@ -63,7 +65,9 @@ class Program {
   ffi::States states_;
 };
 
-// `code`: any form that read_module knows.
-Result<std::unique_ptr<Program>> compile_program(std::string_view code, const ProgramOptions& options);
+// `code`: any form that read_module knows. `image`: code_image of the same program, or empty; what does
+// not fit this build and machine is compiled anew.
+Result<std::unique_ptr<Program>> compile_program(std::string_view code, const ProgramOptions& options,
+                                                 std::string_view image = {});
 
 }  // namespace braze::pjrt

@@ -192,7 +192,7 @@ Status Executor::kernel(const PlanStep& s, Call& c) {
   for (size_t i = 0; i < s.inputs.size(); ++i)
     buffers.push_back(c.address[s.inputs[i]] + Plan::offset(s, i));
   for (int64_t b : s.outputs) buffers.push_back(c.address[b]);
-  if (!kernels_.jit) return loop::interpret(kernel, buffers);
+  if (!kernels_.compiled) return loop::interpret(kernel, buffers);
   const codegen::LoadedKernel& k = kernels_.kernels[s.kernel];
   char* workspace = s.workspace >= 0 ? c.arena + s.workspace : nullptr;
   for (size_t i = buffers.size(); i < kernel.buffers.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executor: runs a plan on the CPU with its compiled kernels, or, if it is given none (LoadedKernels
-// without a Jit), with each kernel run by the kernel interpreter.
+// Executor: runs a plan on the CPU with its compiled kernels, or, if it is given none
+// (LoadedKernels::compiled is false), with each kernel run by the kernel interpreter.
 #pragma once
 
 #include <functional>

@@ -116,6 +116,12 @@ double since(std::chrono::steady_clock::time_point from) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count();
 }
 
+// Whether compiled code came from BRAZE_CACHE_DIR.
+std::string_view cache_verdict(const RunOptions& o, const CompileStats& s) {
+  if (o.backend != "cpu" || !DiskCache::from_environment()) return "off";
+  return s.code_compiled == 0 ? "hit" : s.code_loaded > 0 ? "partial" : "miss";
+}
+
 Status write_stats(const RunOptions& o, const CompileStats& s, double read_ms, const Times& t) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -132,6 +138,11 @@ Status write_stats(const RunOptions& o, const CompileStats& s, double read_ms, c
                       {"run_ms", {{"median", t.median}, {"p10", t.p10}, {"p90", t.p90}}},
                       {"arena_bytes", s.arena_bytes},
                       {"code_bytes", s.code_bytes},
+                      {"code",
+                       {{"compiled", s.code_compiled},
+                        {"shared", s.code_shared},
+                        {"loaded", s.code_loaded},
+                        {"cache", cache_verdict(o, s)}}},
                       {"peak_bytes", usage.ru_maxrss * 1024},
                       {"flops", s.flops},
                       {"bytes", s.bytes}};

@@ -383,7 +383,8 @@ TEST(Jit, CompilesInParallelAndLinksRuntimeFunctions) {
   EXPECT_FALSE(compile_all(9, 2, build).ok());
   auto jit = std::move(*Jit::create());
   int64_t (*twice)(int64_t) = [](int64_t v) { return 2 * v; };
-  ASSERT_TRUE(jit->define("twice", reinterpret_cast<const void*>(twice)).ok());
+  const HostSymbol symbol{"twice", reinterpret_cast<const void*>(twice)};
+  ASSERT_TRUE(jit->define({&symbol, 1}).ok());
   for (const std::string& o : *objects) ASSERT_TRUE(jit->add_object(o).ok());
   for (int64_t k = 0; k < 6; ++k) {
     auto f = jit->function<int64_t(int64_t)>(str_cat("f", k));

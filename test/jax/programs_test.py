@@ -3,6 +3,7 @@
 from on_braze import OnBraze
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -71,10 +72,53 @@ class Programs(OnBraze):
             env = dict(os.environ, JAX_COMPILATION_CACHE_DIR=folder,
                        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
                        JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="0")
-            hits = [int(subprocess.run([sys.executable, "-c", script], env=env, capture_output=True,
-                                       text=True, check=True).stdout.split()[-1]) for _ in range(2)]
+            runs = [self.run_script(script, env) for _ in range(2)]
+        hits = [int(r.stdout.split()[-1]) for r in runs]
         self.assertEqual(hits[0], 0)
         self.assertGreater(hits[1], 0)
+        self.assert_second_compiles_nothing(runs)
+
+    def test_cache_of_the_compiler(self):
+        script = ("import jax, jax.numpy as jnp\n"
+                  "assert float(jax.jit(lambda x: jnp.cos(x) + 41)(0.0)) == 42\n")
+        with tempfile.TemporaryDirectory() as folder:
+            env = dict(os.environ, BRAZE_CACHE_DIR=folder)
+            runs = [self.run_script(script, env) for _ in range(2)]
+            self.assertGreater(len(os.listdir(folder)), 0)
+        self.assert_second_compiles_nothing(runs)
+
+    def test_serialized_executable_holds_code(self):
+        script = ("import pickle, sys, jax, jax.numpy as jnp\n"
+                  "from jax.experimental import serialize_executable as s\n"
+                  "if sys.argv[1:]:\n"
+                  "    with open(sys.argv[1], 'rb') as f: parts = pickle.load(f)\n"
+                  "    c = s.deserialize_and_load(*parts, execution_devices=jax.devices()[:1])\n"
+                  "else:\n"
+                  "    c = jax.jit(lambda x: jnp.cos(x) + 41).lower(jnp.zeros((5,))).compile()\n"
+                  "    with open(FILE, 'wb') as f: pickle.dump(s.serialize(c), f)\n"
+                  "import numpy as np\n"
+                  "assert np.asarray(c(np.zeros((5,), np.float32))).tolist() == [42] * 5\n")
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "x")
+            script = script.replace("FILE", repr(name))
+            runs = [self.run_script(script, os.environ, *argv) for argv in ((), (name,))]
+        self.assert_second_compiles_nothing(runs)
+
+    @staticmethod
+    def run_script(script, env, *argv):
+        done = subprocess.run([sys.executable, "-c", script, *argv], env=dict(env, BRAZE_DEBUG="1"),
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def assert_second_compiles_nothing(self, runs):
+        """Of the line that BRAZE_DEBUG=1 prints for each compilation: what was compiled, what loaded."""
+        counts = [[re.search(r"\((\d+) compiled, (\d+) shared, (\d+) loaded\)", line).groups()
+                   for line in r.stderr.splitlines() if " compiled in " in line] for r in runs]
+        first, second = [np.sum(np.array(c, int), axis=0) for c in counts]
+        self.assertGreater(first[0], 0)
+        self.assertEqual(second[0], 0)
+        self.assertGreater(second[2], 0)
 
 
 class Registration(OnBraze):

@@ -217,6 +217,15 @@ TEST(Plugin, SerializeAndLoad) {
   EXPECT_FINE(api().PJRT_Executable_Serialize(&s));
   const std::string bytes(s.serialized_bytes, s.serialized_bytes_size);
   s.serialized_executable_deleter(s.serialized_executable);
+  for (size_t at = 0; at < bytes.size(); at += 1 + bytes.size() / 40) {
+    std::string bad = bytes;
+    bad[at] = static_cast<char>(bad[at] ^ 4);
+    auto l = args<PJRT_Executable_DeserializeAndLoad_Args>();
+    l.client = c.get();
+    l.serialized_executable = bad.data();
+    l.serialized_executable_size = bad.size();
+    EXPECT_NE(text(api().PJRT_Executable_DeserializeAndLoad(&l)), "") << at;
+  }
   for (size_t cut : {size_t{0}, size_t{5}, size_t{20}, bytes.size() - 1}) {
     auto l = args<PJRT_Executable_DeserializeAndLoad_Args>();
     l.client = c.get();
