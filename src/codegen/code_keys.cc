@@ -21,6 +21,7 @@ class PlanWriter {
       out_.number(static_cast<int64_t>(s.kind));
       out_.number(s.kernel);
       out_.numbers(s.inputs);
+      out_.numbers(s.offsets);
       out_.numbers(s.outputs);
       out_.number(s.workspace);
       out_.number(s.predicate);

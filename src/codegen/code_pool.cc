@@ -8,7 +8,8 @@
 namespace braze::codegen {
 namespace {
 
-constexpr int64_t kKeptBytes = 16 << 20;  // of objects, whether or not anybody uses them
+constexpr int64_t kKeptBytes = 16 << 20;  // of code, whether or not anybody uses it
+constexpr int64_t kLinkedBytes = 32 << 10;  // that linked code takes beside its objects: pages, symbols
 constexpr size_t kFewest = 1024;          // entries worth a look for dead ones
 
 struct CodePool {
@@ -27,7 +28,7 @@ CodePool& pool() {
 }  // namespace
 
 int64_t LoadedCode::bytes() const {
-  int64_t n = 0;
+  int64_t n = kLinkedBytes;
   for (const CodeObject& o : objects) n += static_cast<int64_t>(o.bytes.size());
   return n;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <deque>
 
-#include "backend/warm_up.h"
 #include "pjrt/slots.h"
 
 PJRT_Memory::~PJRT_Memory() {
@@ -99,12 +98,10 @@ Status Client_Create(PJRT_Client_Create_Args& a) {
     c->topology.descriptions.push_back(&d->description);
     for (PJRT_Memory* m : d->memory_list) c->memory_list.push_back(m);
   }
-  start_warm_up();
   a.client = c.release();
   return absl::OkStatus();
 }
 Status Client_Destroy(PJRT_Client_Destroy_Args& a) {
-  finish_warm_up();
   delete a.client;
   return absl::OkStatus();
 }
