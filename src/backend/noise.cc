@@ -76,7 +76,7 @@ bool is_inexact(const Instr& i) {
 
 class Noise {
  public:
-  Noise(Module& m, uint64_t seed) : module_(m), rng_(seed) {}
+  Noise(Module& m, uint64_t seed) : module_(m), rng_(seed), flips_nans_(seed % 2 == 1) {}
 
   void run() {
     absl::flat_hash_set<const Computation*> scalar_bodies;
@@ -135,7 +135,13 @@ class Noise {
       made_.insert(i);
       return i;
     };
-    if (!is_complex(x->shape.dtype)) return mine(b.mul(x, factors(b, x->shape, 1)));
+    if (!is_complex(x->shape.dtype)) {
+      Instr* y = mine(b.mul(x, factors(b, x->shape, 1)));
+      if (!flips_nans_) return y;
+      // The sign of a NaN is open: total orders and the bits of it hang on it.
+      Instr* nan = mine(b.compare(CompareDirection::kNe, y, y));
+      return mine(b.select(nan, mine(b.unary(Op::kNegate, y)), y));
+    }
     Instr *re = mine(b.unary(Op::kReal, x)), *im = mine(b.unary(Op::kImag, x));
     Instr *scale = factors(b, re->shape, 1), *turn = factors(b, re->shape, 0);
     return b.binary(Op::kComplex, b.sub(b.mul(re, scale), b.mul(im, turn)),
@@ -144,6 +150,7 @@ class Noise {
 
   Module& module_;
   std::mt19937_64 rng_;
+  const bool flips_nans_;
   double amplitude_ = 1;
   absl::flat_hash_set<const Instr*> made_;
 };
