@@ -92,7 +92,8 @@ Range range_of(Op op, Dtype t, Range a, Range b, Range c) {
     case Op::kAbs:
       if (a.lo >= 0) return a;
       return fitted(t, a.hi <= 0 ? -Wide{a.hi} : Wide{0}, std::max(-Wide{a.lo}, Wide{a.hi}));
-    case Op::kPopcnt: case Op::kClz: return {0, std::min<int64_t>(bit_size(t), type_range(t).hi)};
+    case Op::kPopcnt: case Op::kClz:  // two bits of an s2 make -2
+      return bit_size(t) <= type_range(t).hi ? Range{0, bit_size(t)} : type_range(t);
     case Op::kSelect: return {std::min(b.lo, c.lo), std::max(b.hi, c.hi)};
     default: return unknown(t);
   }
