@@ -360,7 +360,7 @@ class ReduceLowering {
       Index red;
       for (int64_t d : reduced_) red.push_back(full[d]);
       store_value(k_, body, id, e_.offset(red_dims_, red), v);
-      scratch_[i] = id;
+      scratch_.emplace_back(i, id);
     }
   }
 
@@ -601,7 +601,7 @@ class ReduceLowering {
   Dims full_, reduced_, kept_, kept_dims_, red_dims_;
   bool column_ = false, commutes_ = true, full_outputs_ = false, split_ = false;
   bool blocked_ = false;  // the innermost loop of the pass being built is a block's
-  absl::flat_hash_map<const Instr*, int64_t> scratch_;
+  std::vector<std::pair<const Instr*, int64_t>> scratch_;  // values and their buffers
 };
 
 }  // namespace
