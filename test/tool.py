@@ -190,6 +190,35 @@ def test_code_as_text(_):
     assert ".text" in braze("opt", SEED, "--to=asm")[0]
 
 
+ROWS = """HloModule rows
+sum { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[64,100] parameter(0)
+  zero = f32[] constant(0)
+  e = f32[64,100] exponential(x)
+  h = f32[64,100] tanh(x)
+  l = f32[64,100] logistic(x)
+  es = f32[64] reduce(e, zero), dimensions={1}, to_apply=sum
+  hs = f32[64] reduce(h, zero), dimensions={1}, to_apply=sum
+  ls = f32[64] reduce(l, zero), dimensions={1}, to_apply=sum
+  t = f32[64] add(es, hs)
+  u = f32[64] add(t, ls)
+  ub = f32[64,100] broadcast(u), dimensions={0}
+  p = f32[64,100] multiply(e, h)
+  q = f32[64,100] multiply(p, l)
+  ROOT r = f32[64,100] divide(q, ub)
+}
+"""
+
+
+def test_kernels_are_the_same_in_every_process(folder):
+    file = folder / "rows.hlo"
+    file.write_text(ROWS)
+    assert len({braze("opt", file, "--to=kernel")[0] for _ in range(6)}) == 1
+
+
 def main():
     passed = failed = 0
     for name, test in list(globals().items()):
