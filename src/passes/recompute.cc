@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kLeastBytes = 32 << 10;  // smaller values are left where they are
 constexpr int64_t kFar = 64;               // instructions between early and late readers
 constexpr float kMostCost = 24;            // an element, as OpDef::cost counts: less than 8 B of traffic
+constexpr size_t kMostMembers = 24;        // operations to repeat; reshapes and broadcasts cost nothing
 constexpr size_t kMostLeaves = 3;          // large values that are read instead
 
 bool is_large(const Instr& i) { return i.shape.is_array() && i.shape.bytes() >= kLeastBytes; }
@@ -94,7 +95,7 @@ class Recomputer {
     if (has(cone->members, i)) return true;
     cone->members.push_back(i);
     if (def(*i).has(kElementwise)) cone->cost += def(*i).cost;
-    if (cone->cost > kMostCost) return false;
+    if (cone->cost > kMostCost || cone->members.size() > kMostMembers) return false;
     const int64_t late = last_read_.at(cone->value);
     for (Instr* o : i->operands) {
       if (o->shape.is_array() && o->shape.elements() * 16 <= cone->value->shape.elements()) continue;

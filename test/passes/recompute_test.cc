@@ -96,6 +96,19 @@ TEST(Recompute, OperandsOfProductsStay) {
             0);
 }
 
+// Reshapes cost nothing, so a chain of them must be bounded by its length: the search is recursive.
+TEST(Recompute, LongChainsOfReshapesStay) {
+  std::string early = "c0 = f32[16384] reshape(x)\nb0 = f32[1,16384] reshape(c0)\n";
+  const int n = 50000;
+  for (int i = 1; i <= n; ++i) {
+    const std::string k = std::to_string(i);
+    early += "c" + k + " = f32[16384] reshape(b" + std::to_string(i - 1) + ")\nb" + k +
+             " = f32[1,16384] reshape(c" + k + ")\n";
+  }
+  early += "h = f32[128,128] reshape(b" + std::to_string(n) + ")\na = f32[128,128] tanh(h)\n";
+  EXPECT_EQ(added(program(early, "g = f32[128,128] multiply(d, h)\nROOT k = f32[128,128] add(g, x)\n")), 0);
+}
+
 TEST(Recompute, ExpensiveValuesStay) {
   EXPECT_EQ(added(program("e = f32[128,128] sine(x)\nh = f32[128,128] power(e, e)\n"
                           "a = f32[128,128] tanh(h)\n",
