@@ -26,8 +26,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Eight sums at a time: enough to hide the latency of additions.
-__attribute__((target("avx512f"))) float sum(const float* x, const float* y, const float* z, int64_t n) {
+// Eight sums at a time: enough to hide the latency of additions. Not for inlining or analysis: a call
+// whose value is overwritten would be left out, and nothing measured.
+__attribute__((target("avx512f"), noipa)) float sum(const float* x, const float* y, const float* z, int64_t n) {
   __m512 acc[8];
   for (__m512& a : acc) a = _mm512_setzero_ps();
   int64_t i = 0;
@@ -148,7 +149,7 @@ int measure(int log2, int rounds, double least) {
     std::fprintf(stderr, "%s\n", e.message().c_str());
     return 1;
   }
-  float got = 0, by_hand = 0;
+  float got = 0, by_two = 0, by_one = 0;
   const void* in[] = {x.data, y.data, z.data};
   void* out[] = {&got};
   Partner partner;
@@ -159,10 +160,10 @@ int measure(int log2, int rounds, double least) {
     ours.push_back(microseconds([&] { (void)seed.run(in, 3, out, 1); }, std::min(calls, 2000)));
     settle();
     partner.awake(true);
-    two.push_back(microseconds([&] { by_hand = partner.sum_of(x.data, y.data, z.data, n); }, std::min(calls, 2000)));
+    two.push_back(microseconds([&] { by_two = partner.sum_of(x.data, y.data, z.data, n); }, std::min(calls, 2000)));
     partner.awake(false);
     settle();
-    one.push_back(microseconds([&] { by_hand = sum(x.data, y.data, z.data, n); }, std::min(calls, 2000)));
+    one.push_back(microseconds([&] { by_one = sum(x.data, y.data, z.data, n); }, std::min(calls, 2000)));
     share.push_back(two.back() / ours.back());
   }
   const double b = median(ours), t1 = median(one), t2 = median(two), s = 100 * median(share);
@@ -170,8 +171,8 @@ int measure(int log2, int rounds, double least) {
               "(of the better loop %5.1f %%)\n",
               log2, b, 12.0 * static_cast<double>(n) / b * 1e-3, t2, t1, s, 100 * std::min(t1, t2) / b);
   const double room = 1e-5 * want;
-  if (std::abs(got - want) > room || std::abs(by_hand - want) > room) {
-    std::printf("wrong value: %g by Braze, %g by hand, %g\n", got, by_hand, want);
+  if (std::abs(got - want) > room || std::abs(by_two - want) > room || std::abs(by_one - want) > room) {
+    std::printf("wrong value: %g by Braze, %g and %g by hand, %g\n", got, by_two, by_one, want);
     return 1;
   }
   return s < least;
