@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "absl/container/flat_hash_set.h"
 #include "codegen/contraction_kernel.h"
 #include "codegen/jit.h"
 #include "codegen/scalar_emit.h"
@@ -56,7 +57,10 @@ class PhaseEmitter {
   PhaseEmitter(llvm::Module& m, const loop::Kernel& k, const loop::Phase& p, const Target& t,
                const EmitOptions& o)
       : module_(m), context_(m.getContext()), b_(context_), kernel_(k), phase_(p), target_(t),
-        options_(o) {}
+        options_(o) {
+    for (int32_t i = 0; i < k.graph.size(); ++i)
+      if (const scalar::Node& n = k.graph[Scalar{i}]; n.op == scalar::Op::kLoad) loaded_.insert(n.imm);
+  }
 
   void emit(std::string_view name) {
     llvm::Type* ptr = llvm::PointerType::getUnqual(context_);
@@ -90,7 +94,8 @@ class PhaseEmitter {
   struct Scope {
     std::unique_ptr<ScalarEmitter> emitter;
     int width = 1;
-    llvm::Value* mask = nullptr;
+    int64_t vector_var = -1;
+    bool masked = false;
     std::vector<std::pair<int64_t, llvm::Value*>> bound;
   };
 
@@ -137,6 +142,7 @@ class PhaseEmitter {
     auto s = std::make_unique<Scope>();
     s->emitter = std::make_unique<ScalarEmitter>(b_, kernel_.graph, target_, width, vector_var);
     s->width = width;
+    s->vector_var = vector_var;
     for (size_t i = 0; i < buffers_.size(); ++i)
       s->emitter->bind_buffer(static_cast<int64_t>(i), buffers_[i]);
     return s;
@@ -147,9 +153,17 @@ class PhaseEmitter {
   }
 
   void body(Scope& scope, const std::vector<Stmt>& stmts) {
-    for (const Stmt& s : stmts) {
+    for (size_t i = 0; i < stmts.size(); ++i) {
+      const Stmt& s = stmts[i];
       switch (s.kind) {
-        case Stmt::Kind::kStore: store(scope, s.store); break;
+        case Stmt::Kind::kStore:
+          if (const size_t n = neighbours(scope, stmts, i); n > 1) {
+            store_together(scope, {&stmts[i], n});
+            i += n - 1;
+          } else {
+            store(scope, s.store);
+          }
+          break;
         case Stmt::Kind::kLet: bind(scope, s.let.var, scope.emitter->emit(s.let.value)); break;
         case Stmt::Kind::kLoop:
           if (s.loop->kind == LoopKind::kVector && phase_.width > 1) vector_loop(scope, *s.loop);
@@ -163,6 +177,37 @@ class PhaseEmitter {
     options.condition = s.condition;
     scope.emitter->store(s.buffer, kernel_.buffers[s.buffer].dtype, s.offset,
                          scope.emitter->emit(s.value), options);
+  }
+
+  // How many stores from number `first` on write neighbours, of which the next iteration writes the
+  // next as many: one, if they are no such group. All their values are made before one is stored.
+  size_t neighbours(const Scope& scope, const std::vector<Stmt>& stmts, size_t first) const {
+    constexpr int64_t kMost = 4;
+    const loop::Store& s = stmts[first].store;
+    const scalar::Graph& g = kernel_.graph;
+    int64_t stride = 0;
+    if (scope.width == 1 || scope.masked || s.condition || loaded_.contains(s.buffer) ||
+        !g.stride_in(s.offset, scope.vector_var, &stride) || stride < 2 || stride > kMost ||
+        first + stride > stmts.size())
+      return 1;
+    for (int64_t k = 1; k < stride; ++k) {
+      const Stmt& next = stmts[first + k];
+      if (next.kind != Stmt::Kind::kStore || next.store.buffer != s.buffer || next.store.condition)
+        return 1;
+      const scalar::Node& n = g[next.store.offset];
+      if (n.op != scalar::Op::kAdd || n.args[0] != s.offset || !g.is_const(n.args[1]) ||
+          g.const_int(n.args[1]) != k)
+        return 1;
+    }
+    return static_cast<size_t>(stride);
+  }
+
+  void store_together(Scope& scope, absl::Span<const Stmt> stmts) {
+    const loop::Store& first = stmts[0].store;
+    std::vector<llvm::Value*> values;
+    for (const Stmt& s : stmts) values.push_back(scope.emitter->emit(s.store.value));
+    scope.emitter->store_interleaved(first.buffer, kernel_.buffers[first.buffer].dtype, first.offset,
+                                     values);
   }
 
   llvm::Value* extent(Scope& scope, const Loop& l) {
@@ -379,6 +424,7 @@ class PhaseEmitter {
     size_t open = scope.emitter->open_scope();
     size_t bound = scope.bound.size();
     scope.emitter->set_mask(mask);
+    scope.masked = mask != nullptr;
     bind(scope, l.var, i);
     bind_accumulators(scope, l, acc);
     body(scope, l.body);
@@ -386,6 +432,7 @@ class PhaseEmitter {
     for (const Accumulator& a : l.accumulators)
       for (Scalar s : a.next) next.push_back(scope.emitter->emit_vector(s));
     scope.emitter->set_mask(nullptr);
+    scope.masked = false;
     scope.emitter->close_scope(open);
     scope.bound.resize(bound);
     return next;
@@ -437,6 +484,7 @@ class PhaseEmitter {
   const EmitOptions& options_;
   llvm::Function* function_ = nullptr;
   std::vector<BufferBinding> buffers_;
+  absl::flat_hash_set<int64_t> loaded_;  // buffers that something loads from
 };
 
 }  // namespace

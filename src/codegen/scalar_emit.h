@@ -91,6 +91,11 @@ class ScalarEmitter {
     store(buffer, t, offset, value, StoreOptions());
   }
 
+  // Stores vectors that lie interleaved: element i of `values[k]` at buffer[offset + i·n + k], n the
+  // count of values and `offset`'s stride. No mask may be set.
+  void store_interleaved(int64_t buffer, Dtype t, scalar::Scalar offset,
+                         absl::Span<llvm::Value* const> values);
+
   // What is emitted or bound after open_scope is forgotten at the matching close_scope: open one
   // for each loop body or branch, since its values do not reach the code after it.
   size_t open_scope();

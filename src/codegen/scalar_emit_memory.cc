@@ -3,7 +3,7 @@
 //
 //   0            one scalar, splat
 //   1, -1        a vector (reversed), masked if need be
-//   2, 3, 4      that many vectors and shuffles
+//   2, 3, 4      that many vectors and shuffles (stores: of as many neighbours at once)
 //   other        lane by lane from one base address
 //   not affine   gather or scatter of computed addresses
 // A scalar access that must not happen goes to a harmless address instead: no branches.
@@ -365,6 +365,34 @@ void ScalarEmitter::store(int64_t buffer_id, Dtype t, Scalar offset, Value* valu
   if (o.condition) p = e.b.CreateSelect(e.get(o.condition, Mode::kBase), p, e.scratch());
   Value* st = e.b.CreateAlignedStore(e.to_memory(t, v), p, element_align(buffer, t));
   if (!o.condition) e.attach(st, buffer, false);
+}
+
+void ScalarEmitter::store_interleaved(int64_t buffer_id, Dtype t, Scalar offset,
+                                      absl::Span<Value* const> values) {
+  Impl& e = *impl_;
+  const auto it = e.buffers.find(buffer_id);
+  if (it == e.buffers.end()) return;  // unbound: caller's error
+  const BufferBinding& buffer = it->second;
+  const int n = static_cast<int>(values.size()), width = e.width;
+  std::vector<Value*> parts;
+  for (Value* v : values) parts.push_back(e.to_memory(t, e.splat(v)));
+  llvm::Type* element = memory_type(e.b.getContext(), t);
+  Value* p = e.address(buffer, t, e.get(offset, Mode::kBase), e.g.type(offset));
+  for (int j = 0; j < n; ++j) {
+    // Lane i of this vector is element (j·width + i) / n of the part numbered by the remainder.
+    Value* r = parts[0];
+    for (int k = 1; k < n; ++k) {
+      llvm::SmallVector<int, 64> pick(width);
+      for (int i = 0; i < width; ++i) {
+        const int at = j * width + i;
+        const bool here = at % n == k, first = k == 1 && at % n == 0;
+        pick[i] = here ? width + at / n : first ? at / n : i;
+      }
+      r = e.b.CreateShuffleVector(r, parts[k], pick);
+    }
+    Value* to = e.b.CreateConstGEP1_64(element, p, int64_t{j} * width);
+    e.attach(e.b.CreateAlignedStore(r, to, element_align(buffer, t)), buffer, false);
+  }
 }
 
 }  // namespace braze::codegen

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise kernels: all outputs over one iteration space. The innermost dimensions are merged into
-// one vector loop as far as every access keeps a constant stride along it.
+// one vector loop as far as every access keeps a constant stride along it. Where the results are
+// interleaved from arrays padded between their elements,
+//
+//   r[i] = a[i / 2] if i is even, else b[i / 2]        (pad(a, interior 1) + pad(b, interior 1, low 1))
+//
+// an iteration of the vector loop makes each of the elements between two of one array: nothing is
+// divided or chosen in the lanes, and what is padded is computed only where it is not hidden.
 #include <algorithm>
 
 #include "loop/lower.h"
@@ -31,8 +37,27 @@ struct Candidate {
   Status status;
 };
 
-// The kernel with dimensions [split, rank) merged into the vector loop.
-Candidate build(const Kernel& base, const Computation& fused, const Facts& facts, int64_t split) {
+bool interleaves(const Instr& i) {
+  return i.op == Op::kPad && !i.shape.dims.empty() && i.as<PadAttrs>().interior.back() > 0;
+}
+
+// How many neighbours along the last dimension an iteration should make: 1 if nothing is interleaved.
+int64_t interleaved(const Computation& fused, const Dims& dims) {
+  constexpr int64_t kMost = 4, kFewest = 8;  // neighbours; iterations of a row
+  int64_t step = 1;
+  for (auto& i : fused.instrs()) {
+    if (!interleaves(*i) || i->shape.dims.back() != dims.back()) continue;
+    const int64_t s = i->as<PadAttrs>().interior.back() + 1;
+    if (step != 1 && s != step) return 1;
+    step = s;
+  }
+  return step <= kMost && dims.back() % step == 0 && dims.back() / step >= kFewest ? step : 1;
+}
+
+// The kernel with dimensions [split, rank) merged into the vector loop, an iteration of which makes
+// `step` neighbours.
+Candidate build(const Kernel& base, const Computation& fused, const Facts& facts, int64_t split,
+                int64_t step) {
   Candidate c{base, 0, absl::OkStatus()};
   Kernel& k = c.kernel;
   scalar::Graph& g = k.graph;
@@ -48,6 +73,7 @@ Candidate build(const Kernel& base, const Computation& fused, const Facts& facts
   if (rows < 64 && columns > 8192) {
     chunk = 4096;
     while (columns / chunk > 4096) chunk *= 2;
+    chunk -= chunk % step;
   }
   int64_t chunks = columns == 0 ? 1 : (columns + chunk - 1) / chunk;
   Phase p;
@@ -60,30 +86,36 @@ Candidate build(const Kernel& base, const Computation& fused, const Facts& facts
   Scalar row = chunks == 1 ? item : g.div(item, e.index_const(chunks));
   Scalar start = chunks == 1 ? e.index_const(0)
                              : g.mul(g.rem(item, e.index_const(chunks)), e.index_const(chunk));
-  Scalar lane = g.index_var(v, std::max<int64_t>(chunk, 1));
-  Scalar column = g.add(start, lane);
-  Index index = e.delinearize(row, outer);
-  for (Scalar s : e.delinearize(column, inner)) index.push_back(s);
-
+  const int64_t iterations = chunk / step;
+  Scalar lane = g.index_var(v, std::max<int64_t>(iterations, 1));
   auto loop = std::make_shared<Loop>();
   loop->var = v;
-  loop->extent = chunk;
+  loop->extent = iterations;
   loop->kind = LoopKind::kVector;
-  if (columns % std::max<int64_t>(chunk, 1) != 0)
-    loop->count = g.min(e.index_const(chunk), g.sub(e.index_const(columns), start));
-  std::vector<Value> values;
-  for (const Instr* o : outs) values.push_back(e.element(o, index));
-  Scalar at = e.offset(dims, index);
-  if (split == 0) at = column;
-  else at = g.add(g.mul(row, e.index_const(columns)), column);
+  if (columns % std::max<int64_t>(chunk, 1) != 0) {
+    const Scalar rest = g.sub(e.index_const(columns), start);
+    loop->count = g.min(e.index_const(iterations), g.div(rest, e.index_const(step)));
+  }
+  std::vector<Scalar> at;
+  std::vector<std::vector<Value>> values(outs.size());
+  for (int64_t neighbour = 0; neighbour < step; ++neighbour) {
+    const Scalar along = g.add(g.mul(lane, e.index_const(step)), e.index_const(neighbour));
+    const Scalar column = g.add(start, along);
+    Index index = e.delinearize(row, outer);
+    for (Scalar s : e.delinearize(column, inner)) index.push_back(s);
+    for (size_t o = 0; o < outs.size(); ++o) values[o].push_back(e.element(outs[o], index));
+    at.push_back(split == 0 ? column : g.add(g.mul(row, e.index_const(columns)), column));
+  }
   for (size_t o = 0; o < outs.size(); ++o)
-    store_value(k, &loop->body, first_output(fused) + static_cast<int64_t>(o), at, values[o]);
+    for (int64_t neighbour = 0; neighbour < step; ++neighbour)
+      store_value(k, &loop->body, first_output(fused) + static_cast<int64_t>(o), at[neighbour],
+                  values[o][neighbour]);
   c.status = e.status();
   if (!c.status.ok()) return c;
   regular(k, v, &c.irregular);
   // Short rows need no wider vectors than they are long.
   int64_t longest = 1;
-  while (longest < chunk) longest *= 2;
+  while (longest < iterations) longest *= 2;
   p.width = static_cast<int>(std::min<int64_t>(choose_width(k, facts, false), longest));
   p.grain = choose_grain(k, static_cast<double>(chunk));
   p.body.push_back(make_loop(loop));
@@ -99,15 +131,16 @@ Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts) {
   for (const Instr* o : outs)
     if (o->shape.dims != dims) return unimplemented("outputs over different iteration spaces");
   int64_t rank = static_cast<int64_t>(dims.size());
+  const int64_t step = dims.empty() ? 1 : interleaved(fused, dims);
   Candidate best;
   bool have = false;
   // Merged dimensions first; short innermost dimensions make poor vectors.
   for (int64_t split = 0; split <= std::max<int64_t>(rank - 1, 0); ++split) {
     if (split > 0 && dims[split - 1] == 1) continue;
-    Candidate c = build(k, fused, facts, split);
+    Candidate c = build(k, fused, facts, split, step);
     if (!c.status.ok()) return c.status;
     DimSpan inner(dims.data() + split, dims.size() - split);
-    bool too_short = product(inner) < 8 && have;
+    bool too_short = product(inner) < 8 * step && have;
     if (too_short) break;
     if (!have || c.irregular < best.irregular) {
       best = std::move(c);

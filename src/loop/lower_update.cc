@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "absl/container/flat_hash_set.h"
 #include "loop/lower.h"
 #include "ops/op_def.h"
 
@@ -86,6 +87,22 @@ std::vector<Scalar> carry(Kernel& k, Loop& outer, Loop& inner, const std::vector
     l->accumulators.push_back(std::move(a));
   }
   return current;
+}
+
+// Does the value load from `buffer`?
+bool reads(const scalar::Graph& g, const Value& v, int64_t buffer) {
+  std::vector<Scalar> todo{v.re};
+  if (v.is_complex()) todo.push_back(v.im);
+  absl::flat_hash_set<int32_t> seen;
+  while (!todo.empty()) {
+    const Scalar s = todo.back();
+    todo.pop_back();
+    if (!seen.insert(s.id).second) continue;
+    if (g[s].op == scalar::Op::kLoad && g[s].imm == buffer) return true;
+    for (Scalar a : g[s].args)
+      if (a) todo.push_back(a);
+  }
+  return false;
 }
 
 Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
@@ -178,24 +195,24 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
                            g.constant_int(Dtype::kU64, target.dims[d] - size));
     inside = inside ? g.logical_and(inside, ok) : ok;
   }
-  if (inside) guard->count = g.cast(Dtype::kS64, inside);
   Dtype t = buffer_type(target.dtype);
   int64_t out = first_output(fused);
-  Value old{g.load(t, out, offset), {}};
-  if (is_complex(target.dtype)) {
-    Scalar twice = g.mul(offset, e.index_const(2));
-    old = {g.load(t, out, twice), g.load(t, out, g.add(twice, e.index_const(1)))};
-  }
+  const bool single = body == &guard->body;
   // Sorted updates of single elements come in runs to one place: the last element stored stays in a
   // register, and is loaded only where another place begins.
-  const bool runs = a.indices_are_sorted && body == &guard->body && is_float(t) &&
-                    !is_complex(target.dtype);
+  const bool runs = a.indices_are_sorted && single && is_float(t) && !is_complex(target.dtype);
+  Value old{g.load(t, out, offset), {}};
+  if (is_complex(target.dtype)) {
+    const Scalar twice = g.mul(offset, e.index_const(2));
+    old = {g.load(t, out, twice), g.load(t, out, g.add(twice, e.index_const(1)))};
+  }
   if (runs) {
     std::vector<Scalar> last = carry(k, *outer, *guard, {Dtype::kS64, t}, {e.index_const(-1), g.constant(t, 0)});
     old.re = g.select_rare(g.ne(offset, last[0]), old.re, last[1]);
   }
   Value update = e.element(op->operand(2), at);
   std::vector<Value> combined = e.apply(*op->calls[0], {old, update});
+  const bool combines = reads(g, combined[0], out);
   if (runs || combined[0].is_complex()) {
     // All parts are computed before one is stored: each may read all old ones.
     for (Scalar* part : {&combined[0].re, &combined[0].im}) {
@@ -208,7 +225,12 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
     }
   }
   if (runs) guard->accumulators[0].next = {offset, combined[0].re};
-  store_value(k, body, out, offset, combined[0]);
+  // Whether an element falls outside may be a matter of chance, and a branch on it slow: a plain store
+  // goes elsewhere instead. What is combined with an old value is quicker behind a branch.
+  Scalar condition;
+  if (single && !runs && !combines) condition = inside;
+  else if (inside) guard->count = g.cast(Dtype::kS64, inside);
+  store_value(k, body, out, offset, combined[0], condition);
   TRY(e.status());
   // No wider than the windows: a shorter vector needs no mask.
   p.width = static_cast<int>(std::min<int64_t>(choose_width(k, facts, false), std::bit_floor(

@@ -283,10 +283,13 @@ Value index_pad(const IndexContext& c) {
   for (int64_t i = 0; i < x.rank(); ++i) {
     Scalar j = g.sub(c.index[i], constant(a.low[i]));
     if (a.low[i] > 0) inside = both(g, inside, g.le(constant(0), j));
-    if (a.interior[i] > 0) {
-      const Scalar step = constant(a.interior[i] + 1);
-      inside = both(g, inside, g.eq(g.rem(j, step), constant(0)));
-      j = g.div(j, step);
+    if (a.interior[i] > 0 && x.dims[i] > 1) {
+      // j + step·k with the k that keeps it just from being negative: what is divided has a proper
+      // range, and where j is inside, nothing is rounded.
+      const int64_t step = a.interior[i] + 1, r = a.low[i] % step, k = a.low[i] / step + (r > 0);
+      const Scalar from_zero = g.add(c.index[i], constant(r > 0 ? step - r : -r));
+      inside = both(g, inside, g.eq(g.rem(from_zero, constant(step)), constant(0)));
+      j = g.sub(g.div(from_zero, constant(step)), constant(k));
     }
     if (a.high[i] > 0 || x.dims[i] == 0) inside = both(g, inside, g.lt(j, constant(x.dims[i])));
     at.push_back(j);

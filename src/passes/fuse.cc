@@ -45,6 +45,7 @@ class Fuser {
     std::vector<Instr*> order = post_order(*c_);
     for (Instr* i : order) {
       live_.insert(i);
+      copies_.note(i);
       groups_.position[i] = static_cast<int64_t>(groups_.position.size());
     }
     for (auto it = order.rbegin(); it != order.rend(); ++it) {

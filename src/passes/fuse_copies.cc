@@ -17,7 +17,25 @@ uint64_t mix(uint64_t a, uint64_t b) {
   return h * 0xbf58476d1ce4e5b9u;
 }
 
+bool has_gaps(const Instr& i) {
+  if (i.op != Op::kPad) return false;
+  const Dims& interior = i.as<PadAttrs>().interior;
+  return std::any_of(interior.begin(), interior.end(), [](int64_t n) { return n > 0; });
+}
+
 }  // namespace
+
+void Copies::note(const Instr* i) {
+  const auto noted = [&](const Instr* o) { return interleaved_.contains(o); };
+  if (has_gaps(*i) || (def(*i).has(kElementwise) && std::any_of(i->operands.begin(), i->operands.end(), noted)))
+    interleaved_.insert(i);
+}
+
+bool Copies::behind_gaps(const Instr* i) const {
+  return std::any_of(i->users.begin(), i->users.end(), [&](const Instr* u) {
+    return behind_gaps_.contains(u) || (positions_.contains(u) && has_gaps(*u));
+  });
+}
 
 bool Copies::join(const Instr* i) {
   std::vector<uint64_t> all;
@@ -45,6 +63,10 @@ bool Copies::join(const Instr* i) {
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   if (all.size() > kMostCopies) return false;
+  if (behind_gaps(i)) {
+    if (interleaved_.contains(i)) return false;
+    behind_gaps_.insert(i);
+  }
   if (all.empty()) all.push_back(0);
   positions_[i] = std::move(all);
   return true;

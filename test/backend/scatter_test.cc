@@ -16,9 +16,11 @@ struct Case {
 };
 
 std::string program(const Case& c) {
+  // "keep": the update takes the place of what was there.
+  const std::string combined = std::string_view(c.combine) == "keep" ? "copy(b)" : str_cat(c.combine, "(a, b)");
   std::string w = c.window ? str_cat(",", c.window) : "";
   return str_cat("HloModule s\nf { a = ", c.type, "[] parameter(0)\n b = ", c.type,
-                 "[] parameter(1)\n ROOT r = ", c.type, "[] ", c.combine, "(a, b) }\nENTRY e { x = ",
+                 "[] parameter(1)\n ROOT r = ", c.type, "[] ", combined, " }\nENTRY e { x = ",
                  c.type, "[", c.rows, w, "] parameter(0)\n i = s32[", c.updates,
                  ",1] parameter(1)\n u = ", c.type, "[", c.updates, w, "] parameter(2)\n ROOT r = ",
                  c.type, "[", c.rows, w, "] scatter(x, i, u), update_window_dims={", c.window ? "1" : "",
@@ -79,6 +81,13 @@ TEST(Scatter, Windows) {
 TEST(Scatter, OtherCombiners) {
   for (const char* combine : {"maximum", "minimum", "multiply"})
     for (bool sorted : {false, true}) check({"f32", combine, 9, 70, 0, sorted});
+}
+
+TEST(Scatter, PlainStores) {
+  for (const char* type : {"f32", "s8", "s64", "c64", "pred"})
+    for (bool sorted : {false, true})
+      for (int64_t rows : {1, 6, 100})
+        for (int64_t window : {0, 1, 16}) check({type, "keep", rows, 70, window, sorted});
 }
 
 TEST(Scatter, NoUpdates) {

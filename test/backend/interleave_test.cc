@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays interleaved by padding between their elements: kernels make neighbours together, and levels
+// of a blocked sum are not computed again and again.
+#include "passes/fuse.h"
+#include "test/backend/agree.h"
+
+namespace braze {
+namespace {
+
+// r = Σ pad(a_k) over `step` arrays of n elements, each a function of its parameter, plus a whole one.
+std::string interleaved(const std::string& type, int64_t rows, int64_t n, int64_t step, int64_t shift) {
+  const std::string parts = str_cat(type, "[", rows, ",", n, "]");
+  const std::string whole = str_cat(type, "[", rows, ",", n * step, "]");
+  std::string text = str_cat("HloModule t\nENTRY e {\n  z = ", type, "[] constant(0)\n  s0 = ", whole,
+                             " parameter(0)\n");
+  for (int64_t k = 0; k < step; ++k) {
+    text += str_cat("  a", k, " = ", parts, " parameter(", k + 1, ")\n  m", k, " = ", parts,
+                    " multiply(a", k, ", a", k, ")\n");
+    text += str_cat("  p", k, " = ", whole, " pad(m", k, ", z), padding=0_0x", k + shift, "_",
+                    step - 1 - k - shift, "_", step - 1, "\n  s", k + 1, " = ", whole, " add(s", k, ", p",
+                    k, ")\n");
+  }
+  return text + str_cat("  ROOT r = (", whole, ", ", whole, ") tuple(s", step, ", p", step - 1, ")\n}\n");
+}
+
+TEST(Interleave, Steps) {
+  for (int64_t step : {2, 3, 4, 5})
+    for (int64_t n : {1, 7, 8, 33, 64})
+      for (int64_t shift : {-1, 0, 1, 6}) agree(interleaved("f32", 3, n, step, shift), 0);
+}
+
+TEST(Interleave, Types) {
+  for (const char* type : {"f64", "bf16", "s8", "u16", "s64", "c64", "f8e4m3fn"})
+    for (int64_t step : {2, 3, 4}) agree(interleaved(type, 2, 40, step, 0), 0);
+}
+
+// Rows that are cut into chunks for the threads, with and without a rest.
+TEST(Interleave, LongRows) {
+  for (int64_t step : {2, 3, 4})
+    for (int64_t n : {4096, 5000}) agree(interleaved("f32", 1, n, step, 0), 0);
+}
+
+TEST(Interleave, OneElementPaddedWidely) {
+  agree("HloModule t\nENTRY e {\n z = f32[] constant(3)\n a = f32[1] parameter(0)\n b = f32[32] parameter(1)\n"
+        " p = f32[32] pad(a, z), padding=5_26_9223372036854775807\n ROOT r = f32[32] add(p, b)\n}\n", 0);
+}
+
+// A cumulative sum as a scan in blocks of two, level by level.
+std::string blocked_sum(int64_t n) {
+  std::string text = str_cat("HloModule t\nENTRY e {\n  z = s32[] constant(0)\n  x", n, " = s32[", n,
+                             "] parameter(0)\n");
+  for (int64_t m = n; m > 4; m /= 2) {
+    const std::string half = str_cat("s32[", m / 2, "]");
+    text += str_cat("  e", m, " = ", half, " slice(x", m, "), slice={[0:", m, ":2]}\n  o", m, " = ", half,
+                    " slice(x", m, "), slice={[1:", m, ":2]}\n  x", m / 2, " = ", half, " add(e", m, ", o",
+                    m, ")\n");
+  }
+  text += "  y4 = s32[4] add(x4, x4)\n";  // what a scan of the last level gives, for the test's sake
+  for (int64_t m = 8; m <= n; m *= 2) {
+    const std::string half = str_cat("s32[", m / 2, "]"), all = str_cat("s32[", m, "]");
+    text += str_cat("  d", m, " = ", half, " subtract(y", m / 2, ", o", m, ")\n");
+    text += str_cat("  pe", m, " = ", all, " pad(d", m, ", z), padding=0_1_1\n  po", m, " = ", all, " pad(y",
+                    m / 2, ", z), padding=1_0_1\n  ", m == n ? "ROOT " : "", "y", m, " = ", all, " add(pe", m,
+                    ", po", m, ")\n");
+  }
+  return text + "}\n";
+}
+
+TEST(Interleave, BlockedSum) {
+  for (int64_t n : {8, 64, 4096}) agree(blocked_sum(n), 0);
+}
+
+// No kernel holds two levels: positions behind two such pads are no longer regular.
+TEST(Interleave, OneLevelToAKernel) {
+  auto m = parse_hlo(blocked_sum(1024));
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(fuse(**m, FuseOptions()).ok());
+  for (auto& i : (*m)->entry()->instrs()) {
+    if (i->op != Op::kFusion) continue;
+    int64_t pads = 0;
+    for (auto& inner : i->calls[0]->instrs()) pads += inner->op == Op::kPad;
+    EXPECT_LE(pads, 2) << i->name;
+  }
+}
+
+}  // namespace
+}  // namespace braze
