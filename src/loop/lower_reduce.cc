@@ -103,7 +103,7 @@ class ReduceLowering {
     int64_t work = product(full_), items = product(kept_dims_);
     if (column_) items = (items + block() - 1) / block();
     const bool splits = items < 8 && product(red_dims_) >= 64;
-    split_ = simple && splits && work >= (1 << 15);
+    split_ = simple && splits && work >= (1 << 14);
     // Several passes down a few long columns would leave all but one core idle.
     if (column_ && !simple && splits && work >= (1 << 18))
       return unimplemented("several passes over too few columns");
@@ -533,6 +533,8 @@ class ReduceLowering {
     int64_t chunk = std::max(want, (n + 255) / 256);
     chunk = (chunk + unit - 1) / unit * unit;
     int64_t parts = (n + chunk - 1) / chunk;
+    // A few parts leave their results in cache lines of their own: neighbours are written by two threads.
+    const int64_t apart = !column_ && parts <= 16 ? 16 : 1;
     Frame f;
     open_frame(f, parts);
     Scalar part = parts == 1 ? e_.index_const(0) : g_.rem(f.item, e_.index_const(parts));
@@ -546,37 +548,43 @@ class ReduceLowering {
     pass(f.body, 0, f.kept, ranges, &groups);
     // Partials: [kept…, part] in one workspace buffer per accumulator.
     std::vector<std::vector<int64_t>> buffers;
-    Scalar slot = g_.add(g_.mul(e_.offset(kept_dims_, f.kept), e_.index_const(parts)), part);
+    Scalar slot = partial_slot(f, parts, part, apart);
     for (Group& grp : groups) {
       buffers.emplace_back();
       for (size_t j = 0; j < grp.types.size(); ++j) {
         bool complex = is_complex(grp.types[j]);
         buffers.back().push_back(static_cast<int64_t>(k_.buffers.size()));
         k_.buffers.push_back({"partial", buffer_type(grp.types[j]),
-                              product(kept_dims_) * parts * (complex ? 2 : 1), Role::kWorkspace});
+                              product(kept_dims_) * parts * apart * (complex ? 2 : 1), Role::kWorkspace});
         store_value(k_, f.body, buffers.back()[j], slot, grp.current[j]);
       }
     }
     close_frame(f, static_cast<double>(chunk * per_row));
-    return combine_parts(groups, buffers, parts);
+    return combine_parts(groups, buffers, parts, apart);
+  }
+
+  // Where a part leaves its result: [kept…, part], each `apart` elements from the next.
+  Scalar partial_slot(const Frame& f, int64_t parts, Scalar part, int64_t apart) {
+    Scalar row = g_.mul(e_.offset(kept_dims_, f.kept), e_.index_const(parts));
+    return g_.mul(g_.add(row, part), e_.index_const(apart));
   }
 
   Status combine_parts(const std::vector<Group>& first, const std::vector<std::vector<int64_t>>& buffers,
-                       int64_t parts) {
+                       int64_t parts, int64_t apart) {
     Frame f;
     open_frame(f, 1);
     auto loop = std::make_shared<Loop>();
     loop->var = k_.new_var();
     loop->extent = parts;
     Scalar p = g_.index_var(loop->var, parts);
-    Scalar slot = g_.add(g_.mul(e_.offset(kept_dims_, f.kept), e_.index_const(parts)), p);
+    Scalar slot = partial_slot(f, parts, p, apart);
     std::vector<Group> groups;
     for (size_t i = 0; i < first.size(); ++i) {
       Group grp = make_group(first[i].reduce);
       std::vector<Value> vars, x;
       Accumulator a = open(grp, grp.init, &vars);
       for (size_t j = 0; j < grp.types.size(); ++j) {
-        Shape s = Shape::array(grp.types[j], {product(kept_dims_) * parts});
+        Shape s = Shape::array(grp.types[j], {product(kept_dims_) * parts * apart});
         x.push_back(e_.load(buffers[i][j], s, {slot}));
       }
       flatten(combine(grp, vars, x), &a.next);

@@ -20,7 +20,7 @@ struct Executor::Call {
   World* world;
   char* arena;
   char* scratch;
-  std::vector<char*> address;  // of each plan buffer
+  absl::InlinedVector<char*, 24> address;  // of each plan buffer
   const StepObserver* observer = nullptr;
   Clock::time_point start{};
 };
@@ -41,6 +41,7 @@ void Executor::prepare(const PlanSteps& list) {
 }
 
 Executor::~Executor() {
+  if (char* a = idle_arena_.load()) give_block(a, call_bytes());
   for (char* a : idle_arenas_) give_block(a, call_bytes());
 }
 
@@ -49,6 +50,7 @@ int64_t Executor::call_bytes() const {
 }
 
 char* Executor::take_arena() {
+  if (char* a = idle_arena_.exchange(nullptr, std::memory_order_acq_rel)) return a;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!idle_arenas_.empty()) {
@@ -58,6 +60,13 @@ char* Executor::take_arena() {
     }
   }
   return take_block(call_bytes());
+}
+
+void Executor::keep_arena(char* a) {
+  char* none = nullptr;
+  if (idle_arena_.compare_exchange_strong(none, a, std::memory_order_acq_rel)) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  idle_arenas_.push_back(a);
 }
 
 Status Executor::run(absl::Span<const void* const> arguments, absl::Span<void* const> results,
@@ -101,11 +110,10 @@ Status Executor::run_call(Call& c) {
   Status s;
   {
     Pool::Busy busy(*pool_);
-    c.start = Clock::now();
+    if (c.observer) c.start = Clock::now();
     s = steps(plan_.steps, c);
   }
-  std::lock_guard<std::mutex> lock(mutex_);
-  idle_arenas_.push_back(c.arena);
+  keep_arena(c.arena);
   return s;
 }
 
@@ -202,16 +210,16 @@ Status Executor::kernel(const PlanStep& s, Call& c) {
   }
   buffers.push_back(workspace);  // a contraction's own
   for (const codegen::LoadedPhase& p : k.phases)
-    pool_->run(p.items, p.grain, [&](int64_t begin, int64_t end, int thread) {
-      p.function(buffers.data(), begin, end, c.scratch + thread * scratch_bytes_);
-    });
+    pool_->run(p.items, p.grain,
+               [f = p.function, at = buffers.data(), scratch = c.scratch, bytes = scratch_bytes_](
+                   int64_t begin, int64_t end, int thread) { f(at, begin, end, scratch + thread * bytes); });
   return absl::OkStatus();
 }
 
 namespace {
 
 // Leaves [*at, …) as a literal of shape s.
-Literal gather(const Shape& s, const std::vector<int64_t>& ids, const std::vector<char*>& address,
+Literal gather(const Shape& s, const std::vector<int64_t>& ids, absl::Span<char* const> address,
                size_t* at) {
   if (s.is_tuple()) {
     std::vector<Literal> parts;
@@ -223,7 +231,7 @@ Literal gather(const Shape& s, const std::vector<int64_t>& ids, const std::vecto
   return Literal::from_bytes(s, {p, static_cast<size_t>(s.bytes())});
 }
 
-void spread(const Literal& l, const std::vector<int64_t>& ids, const std::vector<char*>& address,
+void spread(const Literal& l, const std::vector<int64_t>& ids, absl::Span<char* const> address,
             size_t* at) {
   if (l.shape().is_tuple()) {
     for (const Literal& p : l.parts()) spread(p, ids, address, at);

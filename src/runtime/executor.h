@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -53,12 +54,15 @@ class Executor {
   void prepare(const PlanSteps& s);
   int64_t call_bytes() const;  // arena and scratch of one running call
   char* take_arena();
+  void keep_arena(char* a);
 
   Plan plan_;
   codegen::LoadedKernels kernels_;
   absl::flat_hash_map<const Instr*, std::unique_ptr<LibraryCall>> library_;  // native ones
   Pool* pool_;
   int64_t scratch_bytes_ = 0;  // per thread
+  // Memory of calls that are over: one block at hand without a lock, and those of calls that overlapped.
+  std::atomic<char*> idle_arena_{nullptr};
   std::mutex mutex_;
   std::vector<char*> idle_arenas_;
 };

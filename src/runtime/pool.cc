@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/debug.h"
 
@@ -14,6 +15,8 @@ namespace {
 constexpr int kSpins = 20000;   // about 50–100 µs
 constexpr int kPatience = 500;  // spins before a core is offered to whoever waits for it
 constexpr int64_t kChunks = 4;  // per thread, if they are large enough
+constexpr int64_t kAwake = 4;   // an awake worker is worth this much less work than one to be woken
+constexpr int64_t kMany = 64;   // runs, too small each, are worth a waking together
 
 inline void pause() {
 #if defined(__x86_64__)
@@ -77,7 +80,7 @@ void Pool::leave_core_to_caller() {
 bool Pool::wait_for_ticket(uint64_t last) {
   while (true) {
     for (int i = 0; i < kSpins; ++i) {
-      if (ticket_.load(std::memory_order_acquire) != last) return true;
+      if (job_.ticket.load(std::memory_order_acquire) != last) return true;
       if (stop_.load(std::memory_order_relaxed)) return false;
       pause();
     }
@@ -87,9 +90,9 @@ bool Pool::wait_for_ticket(uint64_t last) {
     }
     std::unique_lock<std::mutex> lock(sleep_mutex_);
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    wake_.wait(lock, [&] { return stop_.load() || ticket_.load(std::memory_order_seq_cst) != last; });
+    wake_.wait(lock, [&] { return stop_.load() || job_.ticket.load(std::memory_order_seq_cst) != last; });
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
-    return ticket_.load(std::memory_order_acquire) != last;
+    return job_.ticket.load(std::memory_order_acquire) != last;
   }
 }
 
@@ -112,7 +115,7 @@ int64_t Pool::take(int id) {
 // What the run is about is read after a chunk was taken: until then it may be the run before or after.
 void Pool::run_chunks(int id) {
   for (int64_t c = take(id); c >= 0; c = take(id)) {
-    (*function_)(items_ * c / chunks_, items_ * (c + 1) / chunks_, id);
+    job_.call(job_.state, job_.items * c / job_.chunks, job_.items * (c + 1) / job_.chunks, id);
     unfinished_.fetch_sub(1, std::memory_order_acq_rel);
   }
 }
@@ -120,29 +123,40 @@ void Pool::run_chunks(int id) {
 void Pool::work(int id) {
   uint64_t last = 0;
   while (wait_for_ticket(last)) {
-    last = ticket_.load(std::memory_order_acquire);
+    last = job_.ticket.load(std::memory_order_acquire);
     run_chunks(id);
   }
 }
 
-void Pool::run(int64_t items, int64_t grain, absl::FunctionRef<void(int64_t, int64_t, int)> f) {
-  const int64_t most = items / std::max<int64_t>(grain, 1);
+void Pool::run(int64_t items, int64_t grain, Call call, const void* state, size_t state_bytes) {
+  grain = std::max<int64_t>(grain, 1);
+  int64_t most = items / grain;
+  std::unique_lock<std::mutex> one(run_mutex_, std::defer_lock);
+  if (most > 1) {
+    if (threads() > 1) one.lock();
+  } else if (const int64_t more = items / ((grain + kAwake - 1) / kAwake);
+             more > 1 && threads() > 1 && one.try_lock()) {
+    // Many runs of this size are worth the waking that one isn't.
+    if (sleepers_.load(std::memory_order_relaxed) == 0 || ++small_runs_ % kMany == 0) most = more;
+    else one.unlock();
+  }
   const int64_t ways = std::min<int64_t>(threads(), most);
   if (ways <= 1) {
-    if (items > 0) f(0, items, 0);
+    if (items > 0) call(static_cast<const char*>(state), 0, items, 0);
     return;
   }
-  std::lock_guard<std::mutex> one(run_mutex_);
-  function_ = &f;
-  items_ = items;
-  chunks_ = std::min(most, ways * kChunks);
-  unfinished_.store(chunks_, std::memory_order_relaxed);
+  const int64_t chunks = std::min(most, ways * kChunks);
+  unfinished_.store(chunks, std::memory_order_relaxed);
+  job_.call = call;
+  job_.items = items;
+  job_.chunks = chunks;
+  std::memcpy(job_.state, state, state_bytes);
   for (int64_t w = 0; w < ways; ++w) {
-    uint64_t first = static_cast<uint64_t>(chunks_ * w / ways);
-    uint64_t end = static_cast<uint64_t>(chunks_ * (w + 1) / ways);
+    uint64_t first = static_cast<uint64_t>(chunks * w / ways);
+    uint64_t end = static_cast<uint64_t>(chunks * (w + 1) / ways);
     shares_[w].range.store(end << 32 | first, std::memory_order_release);
   }
-  ticket_.fetch_add(1, std::memory_order_seq_cst);
+  job_.ticket.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) {
     // A worker about to sleep holds the mutex while it looks at the ticket, so it can't miss this.
     { std::lock_guard<std::mutex> lock(sleep_mutex_); }

@@ -8,14 +8,13 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <condition_variable>
-#include <memory>
+#include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
-
-#include "absl/functional/function_ref.h"
 
 namespace braze {
 
@@ -26,10 +25,25 @@ class Pool {
   ~Pool();
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Runs f(begin, end, thread) over chunks of [0, items) of at least `grain` items, on the caller and
-  // the workers. Returns when all are done. One run at a time: a second caller waits. f must give the
-  // same results for any split.
-  void run(int64_t items, int64_t grain, absl::FunctionRef<void(int64_t, int64_t, int)> f);
+  // Runs f(begin, end, thread) over chunks of [0, items), on the caller and the workers. `grain` is the
+  // fewest items worth waking a worker for; chunks are that large, or a quarter if the workers are awake
+  // (or many such runs found them asleep) and nothing else runs. Returns when all are done. One run at a time: a second caller waits, or does
+  // all by itself if there is little to do. f must give the same results for any split.
+  // A small function is handed over by value, in the cache line that wakes the workers.
+  template <typename F>
+  void run(int64_t items, int64_t grain, const F& f) {
+    if constexpr (std::is_trivially_copyable_v<F> && sizeof(F) <= kState && alignof(F) <= 8) {
+      run(items, grain, [](const char* s, int64_t b, int64_t e, int t) { (*reinterpret_cast<const F*>(s))(b, e, t); },
+          &f, sizeof(F));
+    } else {
+      const F* at = &f;
+      run(items, grain, [](const char* s, int64_t b, int64_t e, int t) {
+        const F* g;
+        std::memcpy(&g, s, sizeof g);
+        (*g)(b, e, t);
+      }, &at, sizeof at);
+    }
+  }
 
   // While a Busy object lives the workers spin instead of sleeping.
   class Busy {
@@ -45,6 +59,17 @@ class Pool {
   static Pool& shared();
 
  private:
+  static constexpr size_t kState = 32;
+  using Call = void (*)(const char* state, int64_t begin, int64_t end, int thread);
+  void run(int64_t items, int64_t grain, Call call, const void* state, size_t state_bytes);
+
+  // The current run. All but the ticket is stable while any of its chunks is unfinished.
+  struct alignas(64) Job {
+    std::atomic<uint64_t> ticket{0};  // a new one is a new run
+    Call call = nullptr;
+    int64_t items = 0, chunks = 0;
+    alignas(8) char state[kState] = {};
+  };
   // The chunks a thread has yet to start: the first in the low half, the end in the high half.
   struct alignas(64) Share {
     std::atomic<uint64_t> range{0};
@@ -60,18 +85,17 @@ class Pool {
 
   std::vector<Share> shares_;  // by thread, the caller's first
   std::vector<std::thread> workers_;
-  // Of the current run; stable while any of its chunks is unfinished.
-  const absl::FunctionRef<void(int64_t, int64_t, int)>* function_ = nullptr;
-  int64_t items_ = 0, chunks_ = 0;
+  Job job_;
   alignas(64) std::atomic<int64_t> unfinished_{0};
-  alignas(64) std::atomic<uint64_t> ticket_{0};
-  std::atomic<int> sleepers_{0};
-  std::mutex run_mutex_;
-  std::mutex sleep_mutex_;
-  std::condition_variable wake_;
+  // The caller's own, apart from the lines that workers watch.
+  alignas(64) std::mutex run_mutex_;
+  int64_t small_runs_ = 0;  // that sleeping workers missed
   std::atomic<int> busy_{0};
   std::atomic<int> caller_core_{-1};
+  alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
+  std::mutex sleep_mutex_;
+  std::condition_variable wake_;
 };
 
 }  // namespace braze
