@@ -167,8 +167,9 @@ const Attr* TextParser::dialect_attr() {
     std::string_view inner = word();
     if (inner.empty()) {
       if (!skip_balanced('>')) return nullptr;
+      // The '#' tells it from a builtin attribute of this name.
       return b_.make({.kind = AttrKind::kOpaque,
-                      .name = name,
+                      .name = {at, static_cast<size_t>(name.end() - at)},
                       .text = {open, static_cast<size_t>(p_ - 1 - open)}});
     }
     std::string_view full = b_.arena().copy(str_cat(name, ".", inner));

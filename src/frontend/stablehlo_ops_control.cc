@@ -4,6 +4,7 @@
 #include "frontend/mlir_read.h"
 #include "frontend/stablehlo_attrs.h"
 #include "frontend/stablehlo_scope.h"
+#include "frontend/stablehlo_types.h"
 
 namespace braze::stablehlo {
 namespace {
@@ -43,7 +44,10 @@ void while_loop(OpImport& c) {
   // The loop's state has the types that the regions declare.
   const Shape declared = condition->params()[0]->shape;
   Instr* init = c.b.tuple(state);
-  if (c.ok() && !(init->shape == declared)) c.b.computation()->set_shape(init, declared);
+  if (!c.ok()) return;
+  c.take(merge_shapes(declared, init->shape));
+  if (!c.ok()) return;
+  if (!(init->shape == declared)) c.b.computation()->set_shape(init, declared);
   Instr* loop = c.b.op(Op::kWhile, {init}, NoAttrs{}, {condition, body});
   if (!c.ok() || !c.check(c.results() <= state.size(), "more results than operands")) return;
   for (size_t k = 0; k < c.results(); ++k) c.bind(k, c.b.element(loop, static_cast<int64_t>(k)));

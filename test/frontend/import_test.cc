@@ -316,6 +316,23 @@ TEST(ImportErrors, ResultTypeMustMatch) {
   EXPECT_NE(e.find("f32[4]"), std::string::npos) << e;
 }
 
+TEST(ImportErrors, LoopStateMustMatchItsRegions) {
+  std::string e = error_of(R"(
+func.func @main(%x: tensor<f32>) -> tensor<7xf32> {
+  %0 = "stablehlo.while"(%x) ({
+   ^bb0(%i: tensor<7xf32>):
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }, {
+   ^bb0(%i: tensor<7xf32>):
+    stablehlo.return %i : tensor<7xf32>
+  }) : (tensor<f32>) -> tensor<7xf32>
+  return %0 : tensor<7xf32>
+})");
+  EXPECT_NE(e.find("f32[7]"), std::string::npos) << e;
+  EXPECT_NE(e.find("stablehlo.while"), std::string::npos) << e;
+}
+
 TEST(ImportErrors, RecursionIsRejected) {
   std::string e = error_of(
       "func.func @main(%x: tensor<f32>) -> tensor<f32> {\n"

@@ -365,6 +365,15 @@ module @m attributes {mhlo.num_partitions = 1 : i32} {
   EXPECT_EQ(g->attr("res_attrs")->items[0]->fields[0].name, "c");
 }
 
+// An attribute of a dialect nobody knows is kept as it is written.
+TEST(MlirText, UnknownDialects) {
+  const std::string text = "module attributes {a = #odd<\"x\" : <y>>, b = #odd.kind<(1)>} {\n}\n";
+  const std::string printed = print_mlir(read(text));
+  EXPECT_NE(printed.find("a = #odd<\"x\" : <y>>"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("b = #odd.kind<(1)>"), std::string::npos) << printed;
+  EXPECT_EQ(print_mlir(read(printed)), printed);
+}
+
 TEST(MlirText, SplitsAtMarkers) {
   auto parts = split_mlir("a\n// -----\nb\n// ----- x\n");
   ASSERT_EQ(parts.size(), 3u);
