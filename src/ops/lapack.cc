@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/lapack.h"
 
+#include <atomic>
 #include <mutex>
 
 namespace braze::lapack {
@@ -74,30 +75,9 @@ __attribute__((weak)) void openblas_set_num_threads(int);
 
 namespace {
 
-// Keeps OpenBLAS to the calling thread while one of these lives: its threads would wait for cores that
-// Braze's threads spin on, and the bits of a result would depend on their number. The number is the
-// process's, so the last one to end puts back what the first one found.
-class OneThread {
- public:
-  OneThread() {
-    if (!openblas_set_num_threads) return;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (alive_++ > 0) return;
-    before_ = openblas_get_num_threads();
-    if (before_ != 1) openblas_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (!openblas_set_num_threads) return;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (--alive_ == 0 && before_ != 1) openblas_set_num_threads(before_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  inline static std::mutex mutex_;
-  inline static int alive_ = 0, before_ = 1;
-};
+std::mutex threads_mutex;        // held while OneThreads go from none to some, and back
+std::atomic<int> threads_users{0};
+int threads_before = 1;          // what the first one found
 
 template <typename T>
 struct Symbols;
@@ -143,6 +123,26 @@ Int with_work(F&& f) {
 }
 
 }  // namespace
+
+OneThread::OneThread() {
+  if (!openblas_set_num_threads) return;
+  for (int n = threads_users.load(); n > 0;)
+    if (threads_users.compare_exchange_weak(n, n + 1)) return;
+  const std::lock_guard<std::mutex> lock(threads_mutex);
+  if (threads_users.load() == 0) {
+    threads_before = openblas_get_num_threads();
+    if (threads_before != 1) openblas_set_num_threads(1);
+  }
+  ++threads_users;
+}
+
+OneThread::~OneThread() {
+  if (!openblas_set_num_threads) return;
+  for (int n = threads_users.load(); n > 1;)
+    if (threads_users.compare_exchange_weak(n, n - 1)) return;
+  const std::lock_guard<std::mutex> lock(threads_mutex);
+  if (--threads_users == 0 && threads_before != 1) openblas_set_num_threads(threads_before);
+}
 
 template <typename T>
 Int getrf(Int m, Int n, T* a, Int* pivots) {

@@ -62,6 +62,18 @@ struct ColumnStack {
   }
 };
 
+// Keeps OpenBLAS to the calling thread while one of these lives: its threads would wait for cores that
+// Braze's threads spin on, and the bits of a result would depend on their number. The number is the
+// process's, so the last one to end puts back what the first one found. Each routine has one; a batch
+// that holds one as well changes the number once.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+};
+
 // m×n matrices a, factored in place.
 template <typename T> Int getrf(Int m, Int n, T* a, Int* pivots);
 template <typename T> Int geqrf(Int m, Int n, T* a, T* tau);

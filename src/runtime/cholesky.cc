@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // cholesky: blocks of columns, factored, divided into the rows below and subtracted from what is
-// right of them. Batches of small matrices run in parallel, large ones inside.
+// right of them. Batches of small matrices run in parallel, large ones inside. LAPACK's potrf, as a
+// custom call, is the same with a second result and another idea of what is not computed: the other
+// triangle is the argument's, and a matrix that has no factor is LAPACK's own affair.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <complex>
 #include <limits>
 
+#include "ops/custom_call.h"
+#include "ops/lapack.h"
 #include "runtime/factor.h"
 #include "runtime/matrix_call.h"
 
@@ -24,9 +29,12 @@ void each(Pool* pool, int64_t items, int64_t grain, F&& f) {
 template <typename T, bool kComplex>
 class CholeskyCall : public LibraryCall {
  public:
-  explicit CholeskyCall(const Instr& instr) : lower_(instr.as<CholeskyAttrs>().lower) {
-    n_ = instr.shape.dims.back();
-    batch_ = product(DimSpan(instr.shape.dims).first(instr.shape.dims.size() - 2));
+  explicit CholeskyCall(const Instr& instr)
+      : CholeskyCall(instr.shape, instr.as<CholeskyAttrs>().lower, false) {}
+  // potrf: two results, the second the info of each matrix.
+  CholeskyCall(const Shape& matrices, bool lower, bool potrf) : lower_(lower), potrf_(potrf) {
+    n_ = matrices.dims.back();
+    batch_ = product(DimSpan(matrices.dims).first(matrices.dims.size() - 2));
     const int64_t lanes = Kernels::lanes();
     panel_ = kFactorSize * lanes * kP;
     panels_ = n_ > kFactorSize ? (n_ - kFactorSize + lanes - 1) / lanes : 0;
@@ -35,14 +43,27 @@ class CholeskyCall : public LibraryCall {
 
   bool run(absl::Span<char* const> operands, absl::Span<char* const> results,
            Pool& pool) override {
-    if (batch_ * n_ == 0) return true;
+    if (batch_ * n_ == 0) {
+      if (potrf_) std::fill_n(reinterpret_cast<lapack::Int*>(results[1]), batch_, 0);
+      return true;
+    }
     const bool inside = n_ > kSmall && batch_ < 16;
     Scratch::Lease lease(scratch_, std::max<int64_t>(64, bytes_ * (inside ? 1 : pool.threads())));
     if (!lease.data()) return false;
     const T* in = reinterpret_cast<const T*>(operands[0]);
     T* out = reinterpret_cast<T*>(results[0]);
+    auto* info = potrf_ ? reinterpret_cast<lapack::Int*>(results[1]) : nullptr;
     auto one = [&](int64_t b, char* panels, Pool* p) {
-      matrix(in + kP * b * n_ * n_, out + kP * b * n_ * n_, reinterpret_cast<T*>(panels), p);
+      const T* a = in + kP * b * n_ * n_;
+      T* to = out + kP * b * n_ * n_;
+      if (matrix(a, to, reinterpret_cast<T*>(panels), p)) {
+        finish(a, to);
+        if (info) info[b] = 0;
+      } else if (info) {
+        info[b] = by_lapack(a, to);
+      } else {
+        fail(to);
+      }
     };
     if (inside) {
       for (int64_t b = 0; b < batch_; ++b) one(b, lease.data(), &pool);
@@ -59,7 +80,8 @@ class CholeskyCall : public LibraryCall {
   using Kernels = MatrixKernels<T, kComplex>;
   static constexpr int64_t kP = Kernels::kParts;
 
-  void matrix(const T* a, T* out, T* panels, Pool* pool) const {
+  // The factor in the lower triangle (of an upper matrix: its adjoint); false if there is none.
+  bool matrix(const T* a, T* out, T* panels, Pool* pool) const {
     // The other triangle of an upper matrix is read as its adjoint's lower one.
     each(pool, n_, 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
@@ -69,24 +91,39 @@ class CholeskyCall : public LibraryCall {
             out[kP * (i * n_ + j) + part] = part == 1 && !lower_ ? -v : v;
           }
     });
-    if (!blocks(out, panels, pool)) {
-      std::fill(out, out + kP * n_ * n_, std::numeric_limits<T>::quiet_NaN());
-      if constexpr (kComplex)
-        for (int64_t i = 0; i < n_ * n_; ++i) out[2 * i + 1] = T(0);
-      return;
-    }
-    finish(out);
+    return blocks(out, panels, pool);
   }
 
-  // Puts the factor in its triangle, and zeros in the other.
-  void finish(T* out) const {
+  // Puts the factor in its triangle, and zeros (potrf: what was there) in the other.
+  void finish(const T* a, T* out) const {
     for (int64_t i = 0; i < n_; ++i)
       for (int64_t j = i + 1; j < n_; ++j)
         for (int64_t part = 0; part < kP; ++part) {
-          T &above = out[kP * (i * n_ + j) + part], &below = out[kP * (j * n_ + i) + part];
-          above = lower_ ? T(0) : part == 1 ? -below : below;
-          if (!lower_) below = T(0);
+          const int64_t u = kP * (i * n_ + j) + part, l = kP * (j * n_ + i) + part;
+          if (!lower_) out[u] = part == 1 ? -out[l] : out[l];
+          const int64_t other = lower_ ? u : l;
+          out[other] = potrf_ ? a[other] : T(0);
         }
+  }
+
+  void fail(T* out) const {
+    std::fill(out, out + kP * n_ * n_, std::numeric_limits<T>::quiet_NaN());
+    if constexpr (kComplex)
+      for (int64_t i = 0; i < n_ * n_; ++i) out[2 * i + 1] = T(0);
+  }
+
+  lapack::Int by_lapack(const T* a, T* out) const {
+    using Number = std::conditional_t<kComplex, std::complex<T>, T>;
+    const auto* from = reinterpret_cast<const Number*>(a);
+    auto* to = reinterpret_cast<Number*>(out);
+    std::vector<Number> columns(static_cast<size_t>(n_ * n_));
+    for (int64_t i = 0; i < n_; ++i)
+      for (int64_t j = 0; j < n_; ++j) columns[j * n_ + i] = from[i * n_ + j];
+    const lapack::Int info =
+        lapack::potrf(lower_ ? 'L' : 'U', static_cast<lapack::Int>(n_), columns.data());
+    for (int64_t i = 0; i < n_; ++i)
+      for (int64_t j = 0; j < n_; ++j) to[i * n_ + j] = columns[j * n_ + i];
+    return info;
   }
 
   bool blocks(T* w, T* panels, Pool* pool) const {
@@ -128,7 +165,7 @@ class CholeskyCall : public LibraryCall {
     return {p, i - p * (p + 1) / 2};
   }
 
-  const bool lower_;
+  const bool lower_, potrf_;
   int64_t n_, batch_, panel_, panels_, bytes_;
   Scratch scratch_;
 };
@@ -137,6 +174,21 @@ class CholeskyCall : public LibraryCall {
 
 std::unique_ptr<LibraryCall> prepare_cholesky(const Instr& instr) {
   return matrix_call<CholeskyCall>(instr);
+}
+
+std::unique_ptr<LibraryCall> prepare_potrf(const Instr& instr) {
+  const auto& attrs = instr.as<CustomCallAttrs>();
+  const Result<int64_t> uplo = dictionary_int(attrs.backend_config, "uplo", 'L');
+  if (!uplo.ok() || (*uplo != 'L' && *uplo != 'U')) return nullptr;
+  const Shape& s = instr.operand(0)->shape;
+  const bool lower = *uplo == 'L';
+  switch (s.dtype) {
+    case Dtype::kF32: return std::make_unique<CholeskyCall<float, false>>(s, lower, true);
+    case Dtype::kF64: return std::make_unique<CholeskyCall<double, false>>(s, lower, true);
+    case Dtype::kC64: return std::make_unique<CholeskyCall<float, true>>(s, lower, true);
+    case Dtype::kC128: return std::make_unique<CholeskyCall<double, true>>(s, lower, true);
+    default: return nullptr;
+  }
 }
 
 }  // namespace braze

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/library.h"
 
+#include "runtime/batched_call.h"
 #include "runtime/factor.h"
 #include "runtime/fft.h"
 #include "runtime/sort.h"
@@ -29,6 +30,7 @@ std::unique_ptr<LibraryCall> prepare_library(const Instr& instr) {
     case Op::kFft: return prepare_fft(instr);
     case Op::kCholesky: return prepare_cholesky(instr);
     case Op::kTriangularSolve: return prepare_triangular_solve(instr);
+    case Op::kCustomCall: return prepare_batched_call(instr);
     default: return nullptr;
   }
 }
