@@ -122,6 +122,7 @@ std::unique_ptr<LibraryCall> prepare_batched_call(const Instr& instr) {
   if (!first.is_array() || first.rank() < 2) return nullptr;
   if (target.find("potrf") != std::string::npos && leaves(instr.shape).size() == 2)
     return prepare_potrf(instr);
+  if (target.find("trsm") != std::string::npos) return prepare_trsm(instr);
   const DimSpan dims = batch_of(instr);
   const int64_t batch = product(dims);
   for (const Instr* o : instr.operands)

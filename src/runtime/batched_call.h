@@ -3,7 +3,8 @@
 // them): the batch is cut into parts, which run on the pool by the call's own eval.
 //
 // Interface: prepare_batched_call. Null: not such a call, or a batch too small to cut. How a batch is
-// cut depends on its sizes only. potrf has kernels of its own (factor.h), for single matrices too.
+// cut depends on its sizes only. potrf and trsm have kernels of their own (factor.h), for single
+// matrices too.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// triangular-solve: panels of right-hand sides, one to a lane, each solved on its own.
+// triangular-solve: panels of right-hand sides, one to a lane, each solved on its own. LAPACK's trsm, as
+// a custom call, is the same in other words.
 #include <algorithm>
 
+#include "ops/custom_call.h"
 #include "runtime/factor.h"
 #include "runtime/matrix_call.h"
 
@@ -11,7 +13,9 @@ namespace {
 template <typename T, bool kComplex>
 class SolveCall : public LibraryCall {
  public:
-  explicit SolveCall(const Instr& instr) : attrs_(instr.as<TriangularSolveAttrs>()) {
+  explicit SolveCall(const Instr& instr)
+      : SolveCall(instr, instr.as<TriangularSolveAttrs>()) {}
+  SolveCall(const Instr& instr, const TriangularSolveAttrs& attrs) : attrs_(attrs) {
     const Shape &a = instr.operand(0)->shape, &b = instr.shape;
     n_ = a.dims.back();
     batch_ = product(DimSpan(a.dims).first(a.dims.size() - 2));
@@ -72,6 +76,33 @@ class SolveCall : public LibraryCall {
 
 std::unique_ptr<LibraryCall> prepare_triangular_solve(const Instr& instr) {
   return matrix_call<SolveCall>(instr);
+}
+
+std::unique_ptr<LibraryCall> prepare_trsm(const Instr& instr) {
+  const std::string& config = instr.as<CustomCallAttrs>().backend_config;
+  const auto option = [&](std::string_view key, char otherwise) {
+    const Result<int64_t> v = dictionary_int(config, key, otherwise);
+    return v.ok() ? *v : -1;
+  };
+  const int64_t side = option("side", 'L'), uplo = option("uplo", 'L'), diag = option("diag", 'N'),
+                trans = option("trans_x", 'N');
+  if ((side != 'L' && side != 'R') || (uplo != 'L' && uplo != 'U') || (diag != 'N' && diag != 'U') ||
+      (trans != 'N' && trans != 'T' && trans != 'C'))
+    return nullptr;
+  TriangularSolveAttrs a;
+  a.left_side = side == 'L';
+  a.lower = uplo == 'L';
+  a.unit_diagonal = diag == 'U';
+  a.transpose_a = trans == 'N'   ? TransposeA::kNo
+                  : trans == 'T' ? TransposeA::kTranspose
+                                 : TransposeA::kAdjoint;
+  switch (instr.shape.is_array() ? instr.shape.dtype : Dtype::kPred) {
+    case Dtype::kF32: return std::make_unique<SolveCall<float, false>>(instr, a);
+    case Dtype::kF64: return std::make_unique<SolveCall<double, false>>(instr, a);
+    case Dtype::kC64: return std::make_unique<SolveCall<float, true>>(instr, a);
+    case Dtype::kC128: return std::make_unique<SolveCall<double, true>>(instr, a);
+    default: return nullptr;
+  }
 }
 
 }  // namespace braze

@@ -82,5 +82,36 @@ TEST(BatchedCall, Potrf) {
         }
 }
 
+// Every form, for one matrix and several, close to LAPACK.
+TEST(BatchedCall, Trsm) {
+  for (const std::string type : {"f32", "c128"})
+    for (const std::string batch : {"", "3,"})
+      for (int side : {'L', 'R'})
+        for (int uplo : {'L', 'U'})
+          for (int trans : {'N', 'T', 'C'})
+            for (int diag : {'N', 'U'}) {
+              const int64_t n = 19, count = 6;
+              const std::string a = str_cat(type, "[", batch, n, ",", n, "]");
+              const std::string x = side == 'L' ? str_cat(type, "[", batch, n, ",", count, "]")
+                                                : str_cat(type, "[", batch, count, ",", n, "]");
+              const std::string text = str_cat(
+                  "HloModule t\nENTRY e {\n  a = ", a, " parameter(0)\n  x = ", x, " parameter(1)\n  ROOT r = ", x,
+                  " custom-call(a, x), custom_call_target=\"lapack_", type == "f32" ? "s" : "z",
+                  "trsm_ffi\", api_version=API_VERSION_TYPED_FFI, backend_config={side = ", side, " : ui8, uplo = ",
+                  uplo, " : ui8, trans_x = ", trans, " : ui8, diag = ", diag, " : ui8}\n}\n");
+              auto m = parse_hlo(text);
+              ASSERT_TRUE(m.ok()) << m.status();
+              std::mt19937_64 rng(3);
+              Literal triangle = random_literal((*m)->entry()->params()[0]->shape, rng);
+              for (int64_t k = 0; k < triangle.elements(); ++k) {
+                const double scale = k / n % n == k % n ? 2 : 0.1;  // well conditioned, unit or not
+                is_complex(triangle.dtype()) ? triangle.set_complex(k, triangle.get_complex(k) * scale)
+                                             : triangle.set_float(k, triangle.get_float(k) * scale);
+              }
+              const Literal right = random_literal((*m)->entry()->params()[1]->shape, rng);
+              expect_native(**m, {triangle, right}, type == "f32" ? 1e-4 : 1e-12, text);
+            }
+}
+
 }  // namespace
 }  // namespace braze
