@@ -76,7 +76,9 @@ bool is_inexact(const Instr& i) {
 
 class Noise {
  public:
-  Noise(Module& m, uint64_t seed) : module_(m), rng_(seed), flips_nans_(seed % 2 == 1) {}
+  Noise(Module& m, uint64_t seed)
+      : module_(m), rng_(seed), flips_nans_(seed % 2 == 1), definiteness_(seed / 2 % 2 ? 1 : -1),
+        turns_(seed % 3 != 0) {}
 
   void run() {
     absl::flat_hash_set<const Computation*> scalar_bodies;
@@ -97,9 +99,11 @@ class Noise {
       // Each step of a sum rounds what has been summed so far; where terms are alike, all in one
       // direction.
       amplitude_ = is_sum(*i) ? std::clamp(terms(*i) / 32, 1.0, 256.0) : 1;
+      diagonal_ = i->op == Op::kCholesky ? definiteness_ : 0;
       if (is_sum(*i))
         for (size_t k = 0; k < i->operands.size(); ++k)
           if (can_be_noisy(i->operand(k)->shape)) c->set_operand(i, k, noisy(b, i->operand(k)));
+      diagonal_ = 0;
       if ((is_sum(*i) || is_inexact(*i)) && can_be_noisy(i->shape)) replace(c, i, noisy(b, i));
     }
   }
@@ -121,15 +125,21 @@ class Noise {
     if (braze::product(dims) > kFullNoise) dims.assign(1, dims.back() <= kFullNoise ? dims.back() : 1);
     const double unit = amplitude_ * std::ldexp(1.0, -format_of(s.dtype).mantissa_bits - 1);
     Literal l(Shape::array(s.dtype, dims));
-    for (int64_t k = 0, n = l.elements(); k < n; ++k)
-      l.set_float(k, base + unit * static_cast<double>(static_cast<int64_t>(rng_() % 7) - 3));
+    const bool matrices = base != 0 && dims.size() >= 2;
+    const int64_t side = dims.empty() ? 1 : dims.back();
+    for (int64_t k = 0, n = l.elements(); k < n; ++k) {
+      const bool on_diagonal = matrices && k / side % side == k % side;
+      const double shift = on_diagonal ? static_cast<double>(4 * (side + 1) * diagonal_) : 0;
+      l.set_float(k, base + unit * (shift + static_cast<double>(static_cast<int64_t>(rng_() % 7) - 3)));
+    }
     Instr* n = b.constant(std::move(l));
     if (dims == s.dims) return n;
     const bool one = dims[0] == 1;
     return b.broadcast(one ? b.reshape(n, {}) : n, s.dims, one ? Dims() : Dims{s.rank() - 1});
   }
 
-  // Complex numbers are turned as well: their parts' errors are relative to the whole.
+  // Complex numbers are turned as well: their parts' errors are relative to the whole. Not in all copies:
+  // numbers on an axis, where poles and branch cuts lie, mostly stay there.
   Instr* noisy(Builder& b, Instr* x) {
     const auto mine = [&](Instr* i) {
       made_.insert(i);
@@ -143,7 +153,9 @@ class Noise {
       return mine(b.select(nan, mine(b.unary(Op::kNegate, y)), y));
     }
     Instr *re = mine(b.unary(Op::kReal, x)), *im = mine(b.unary(Op::kImag, x));
-    Instr *scale = factors(b, re->shape, 1), *turn = factors(b, re->shape, 0);
+    Instr* scale = factors(b, re->shape, 1);
+    if (!turns_) return b.binary(Op::kComplex, b.mul(re, scale), b.mul(im, scale));
+    Instr* turn = factors(b, re->shape, 0);
     return b.binary(Op::kComplex, b.sub(b.mul(re, scale), b.mul(im, turn)),
                     b.add(b.mul(im, scale), b.mul(re, turn)));
   }
@@ -151,7 +163,13 @@ class Noise {
   Module& module_;
   std::mt19937_64 rng_;
   const bool flips_nans_;
+  // A factorization rounds as if the matrix had been another, by some units times its side: where an
+  // eigenvalue is that small, whether there is a factor is open. Noise in single elements seldom finds
+  // a definite matrix nearby; a heavier or lighter diagonal does.
+  const int definiteness_;
+  const bool turns_;  // complex numbers
   double amplitude_ = 1;
+  int diagonal_ = 0;  // its sign while a matrix to be factored is disturbed
   absl::flat_hash_set<const Instr*> made_;
 };
 

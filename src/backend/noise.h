@@ -4,7 +4,8 @@
 // Interface: with_noise, agree_within_noise. A noisy copy of a module multiplies by 1 ± a few units in
 // the last place what engines compute with small differences: results of transcendental functions and
 // of complex products, and terms and results of sums (reductions, windows, dots, convolutions, solves);
-// every second copy turns the signs of their NaNs as well. All other ops are exact and stay. The spread
+// matrices to be factored get a heavier or a lighter diagonal, as backward errors may make it; every second
+// copy turns the signs of their NaNs as well. All other ops are exact and stay. The spread
 // of the results of several noisy copies is the accuracy that the program's values have: engines that
 // differ by more disagree. Scalar bodies (of reduce, sort, scatter …) are left alone.
 #pragma once

@@ -2,9 +2,11 @@
 #include "eval/evaluator.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -110,30 +112,97 @@ bool allocates(const OpDef& row) {
          row.op != Op::kParameter;
 }
 
-// Bytes a row's eval may need beside its value: operands in wider types, rows being sorted.
-int64_t scratch_of(const OpDef& row, const Instr& i) {
+// What a step allocates: its value, unless that shares its operands' storage, and what its row needs in
+// the meantime.
+struct Need {
+  int64_t value = 0, scratch = 0;
+};
+
+int64_t elements_of(const Shape& s) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  if (!s.is_array()) return 0;
+  return std::min(bytes_of(s) / std::max(byte_size(s.dtype), 1), kMost);
+}
+
+// An element in the type that sums are carried out in, and its offset while it is brought there.
+int64_t wide_size(Dtype t) {
+  return 16 + (is_complex(t) ? 2 : 1) * (real_of(t) == Dtype::kF64 ? 16 : 8);
+}
+
+int64_t scratch_of(const OpDef& row, absl::Span<const Shape* const> operands, const Shape& result) {
   const bool sorts = row.op == Op::kSort || row.op == Op::kTopK;
   const bool solves =
       row.op == Op::kFft || row.op == Op::kCholesky || row.op == Op::kTriangularSolve;
-  if (row.nest == Nest::kNone && !sorts && !solves) return 0;
+  const bool sums = (row.nest != Nest::kNone && row.nest != Nest::kDynamicUpdateSlice) ||
+                    row.op == Op::kRaggedDot;
   int64_t n = 0;
-  for (const Instr* o : i.operands) {
-    const int64_t element = std::max(byte_size(o->shape.dtype), 1);
-    n += std::min<int64_t>(bytes_of(o->shape) / element, int64_t{1} << 50) * (solves ? 96 : sorts ? 40 : 16);
+  for (const Shape* o : operands) {
+    const int64_t each = solves ? 96 : sorts ? 40 : sums ? wide_size(o->dtype) : 0;
+    n += elements_of(*o) * each;
+    if (row.op == Op::kCustomCall) n += 4 * std::min(bytes_of(*o), INT64_MAX / 64);
   }
+  if (row.op == Op::kRaggedDot) n += elements_of(result) * wide_size(result.dtype);
+  if (row.op == Op::kRngBitGenerator)
+    for (const Shape& part : result.tuple) n += elements_of(part) * 8;
   return n;
+}
+
+Need need_of(const OpDef& row, absl::Span<const Shape* const> operands, const Shape& result,
+             bool quantized) {
+  Need n{allocates(row) ? bytes_of(result) : 0, scratch_of(row, operands, result)};
+  if (!quantized) return n;  // the rest: in the expressed type
+  n.scratch += elements_of(result) * 8;
+  for (const Shape* o : operands) n.scratch += elements_of(*o) * 8;
+  return n;
+}
+
+// Some size of the instruction is known only while it runs.
+bool is_open(const Instr& i) {
+  return !i.shape.is_static() || std::any_of(i.operands.begin(), i.operands.end(), [](const Instr* o) {
+    return !o->shape.is_static();
+  });
+}
+
+// need_of for the sizes at hand. Where the result's follow from data, as many bytes as the operands
+// have: such rows evaluate their parts one by one, and each of these is asked for by itself.
+Need need_now(const Instr& i, const OpDef& row, bool quantized, absl::Span<const Literal> operands) {
+  std::vector<const Shape*> shapes;
+  for (const Literal& l : operands) shapes.push_back(&l.shape());
+  const auto inferred = row.infer({i.op, shapes, i.attrs, i.calls, &i.shape});
+  if (inferred.ok() && inferred->is_static()) return need_of(row, shapes, *inferred, quantized);
+  Need n = need_of(row, shapes, i.shape, quantized);
+  int64_t all = 0;
+  for (const Shape* s : shapes) all += std::min(bytes_of(*s), INT64_MAX / 64);
+  if (n.value > 0) n.value = std::max(n.value, all);
+  return n;
+}
+
+// No more than the machine has, whatever is asked for.
+int64_t bounded_by_machine(int64_t bytes) {
+  static const int64_t most = [] {
+    const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? pages / 4 * 3 * page : INT64_MAX;
+  }();
+  return std::min(bytes, most);
+}
+
+constexpr std::string_view kTooLong = "evaluation takes more than ";
+constexpr int64_t kStepsPerLook = 64;  // at the clock
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 constexpr int64_t kAskedFor = int64_t{16} << 20;
 
-// Whether the system would give so many bytes now. What rows allocate is not checked one by one; large
-// requests are asked for here, before.
+// Whether the system would give so many bytes now, and kAskedFor more.
 bool has_memory(int64_t bytes) {
-  if (bytes < kAskedFor) return true;
-  void* p = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const auto size = static_cast<size_t>(bytes + kAskedFor);
+  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return false;
-  munmap(p, static_cast<size_t>(bytes));
+  munmap(p, size);
   return true;
 }
 
@@ -145,14 +214,20 @@ struct Layout {
     const OpDef* row;
     int32_t operands, operand_count;  // in `slots`
     int32_t frees, free_count;        // in `slots`
-    int64_t bytes;                    // of the new value; 0 if it shares its operands' storage
-    int64_t scratch;                  // needed while it is computed
-    bool quantized;
+    Need need;                        // if not `open`
+    bool quantized, open;
   };
   std::vector<Step> steps;  // step k defines slot k
   std::vector<int32_t> slots;
   int32_t root = -1;
 };
+
+Layout::Step step_of(const Instr& i, const OpDef& row) {
+  std::vector<const Shape*> shapes;
+  for (const Instr* o : i.operands) shapes.push_back(&o->shape);
+  const bool q = !passes_quantized(row) && quantized(i);
+  return {&i, &row, 0, 0, 0, 0, need_of(row, shapes, i.shape, q), q, is_open(i)};
+}
 
 Result<Layout> lay_out(const Computation& c) {
   const std::vector<Instr*> order = post_order(c);
@@ -165,17 +240,15 @@ Result<Layout> lay_out(const Computation& c) {
     if (!row.eval) return unimplemented("'", i->name, "': no evaluation for ", name(i->op));
     if (static_cast<int>(i->attrs.index()) != row.attrs)
       return internal("'", i->name, "': attributes of another op than ", name(i->op));
-    Layout::Step s{i, &row, static_cast<int32_t>(out.slots.size()),
-                   static_cast<int32_t>(i->operands.size()), 0, 0, 0, 0, false};
+    Layout::Step s = step_of(*i, row);
+    s.operands = static_cast<int32_t>(out.slots.size());
+    s.operand_count = static_cast<int32_t>(i->operands.size());
     for (const Instr* o : i->operands) {
       auto it = slot.find(o);
       if (it == slot.end())
         return internal("'", i->name, "' uses '", o->name, "', which is not before it");
       out.slots.push_back(it->second);
     }
-    s.bytes = allocates(row) ? bytes_of(i->shape) : 0;
-    s.scratch = scratch_of(row, *i);
-    s.quantized = !passes_quantized(row) && quantized(*i);
     slot[i] = static_cast<int32_t>(out.steps.size());
     out.steps.push_back(s);
   }
@@ -203,20 +276,27 @@ Result<Layout> lay_out(const Computation& c) {
   return out;
 }
 
+// `home` is the module whose computations are laid out once. Rows evaluate parts of theirs in modules
+// that they make and drop, whose computations may lie where others lay before; messages name the
+// instruction at home for which that happens.
 class Evaluator {
  public:
-  explicit Evaluator(const EvalOptions& o) : options_(o) {}
+  Evaluator(const EvalOptions& o, const Module* home)
+      : options_(o), home_(home), max_bytes_(bounded_by_machine(o.max_bytes)),
+        cpu_end_(o.max_cpu_seconds > 0 ? cpu_seconds() + o.max_cpu_seconds : 0) {}
 
   Result<Literal> run(const Computation& c, absl::Span<const Literal> args) {
     if (depth_ >= kMaxDepth)
       return exhausted("'", c.name(), "': more than ", kMaxDepth, " nested calls");
     const Layout* layout = nullptr;
-    if (auto it = layouts_.find(&c); it != layouts_.end()) {
+    std::unique_ptr<Layout> dropped;  // after this run
+    if (auto it = layouts_.find(&c); c.module() == home_ && it != layouts_.end()) {
       layout = it->second.get();
     } else {
       if (!c.root()) return invalid("'", c.name(), "' has no root");
       ASSIGN(Layout fresh, lay_out(c));
-      layout = (layouts_[&c] = std::make_unique<Layout>(std::move(fresh))).get();
+      auto& place = c.module() == home_ ? layouts_[&c] : dropped;
+      layout = (place = std::make_unique<Layout>(std::move(fresh))).get();
     }
     if (args.size() != c.params().size())
       return invalid("'", c.name(), "' takes ", c.params().size(), " arguments, got ", args.size());
@@ -233,14 +313,14 @@ class Evaluator {
     if (!row.eval) return unimplemented("'", i.name, "': no evaluation for ", name(i.op));
     if (static_cast<int>(i.attrs.index()) != row.attrs || operands.size() != i.operands.size())
       return internal("'", i.name, "': wrong attributes or operands");
-    Layout::Step s{&i, &row, 0, 0, 0, 0, allocates(row) ? bytes_of(i.shape) : 0,
-                   scratch_of(row, i), !passes_quantized(row) && quantized(i)};
-    return step(s, operands);
+    int64_t held = 0;
+    return step(step_of(i, row), operands, &held);
   }
 
  private:
   Result<Literal> run_steps(const Layout& layout, absl::Span<const Literal> args) {
     std::vector<Literal> values(layout.steps.size());
+    std::vector<int64_t> held(layout.steps.size(), 0);
     std::vector<Literal> operands;
     for (size_t k = 0; k < layout.steps.size(); ++k) {
       const Layout::Step& s = layout.steps[k];
@@ -264,26 +344,55 @@ class Evaluator {
         if (slot != static_cast<int32_t>(k)) values[slot] = Literal();
       }
       if (s.instr->shape.has_bounded_dim() && s.row->has(kElementwise)) crop_to_smallest(&operands);
-      ASSIGN(values[k], step(s, operands));
+      ASSIGN(values[k], step(s, operands, &held[k]));
       for (int32_t j = 0; j < s.free_count; ++j) {
         const int32_t slot = layout.slots[s.frees + j];
-        live_bytes_ -= layout.steps[slot].bytes;
+        live_bytes_ -= held[slot];
         if (slot == static_cast<int32_t>(k)) values[slot] = Literal();
       }
     }
     return std::move(values[layout.root]);
   }
 
-  Result<Literal> step(const Layout::Step& s, absl::Span<const Literal> operands) {
-    if (options_.max_steps > 0 && ++steps_ > options_.max_steps)
-      return exhausted("evaluation takes more than ", options_.max_steps, " steps");
-    if (s.bytes + s.scratch > options_.max_bytes - live_bytes_)
-      return exhausted(at(*s.instr), ": ", s.bytes, " bytes and ", s.scratch,
+  Status count_step() {
+    ++steps_;
+    if (options_.max_steps > 0 && steps_ > options_.max_steps)
+      return exhausted(kTooLong, options_.max_steps, " steps");
+    if (cpu_end_ > 0 && steps_ % kStepsPerLook == 0 && cpu_seconds() > cpu_end_)
+      return exhausted(kTooLong, options_.max_cpu_seconds, " s of processor time");
+    return absl::OkStatus();
+  }
+
+  // Whether a step may allocate so much. What rows allocate is not checked one by one; the system is
+  // asked here, before, whenever kAskedFor bytes come together.
+  Status reserve(const Need& need, const Instr& i) {
+    if (need.value > max_bytes_ - live_bytes_ - need.scratch)
+      return exhausted(at(i), ": ", need.value, " bytes and ", need.scratch,
                        " of scratch exceed the evaluator's memory limit");
-    if (!has_memory(s.bytes + s.scratch))
-      return exhausted(at(*s.instr), ": no memory for ", s.bytes, " bytes and ", s.scratch,
-                       " of scratch");
-    live_bytes_ += s.bytes;
+    unasked_ += need.value + need.scratch;
+    if (unasked_ < kAskedFor) return absl::OkStatus();
+    unasked_ = 0;
+    if (has_memory(need.value + need.scratch)) return absl::OkStatus();
+    return exhausted(at(i), ": no memory for ", need.value, " bytes and ", need.scratch, " of scratch");
+  }
+
+  // `held`: bytes that live on with the value.
+  Result<Literal> step(const Layout::Step& s, absl::Span<const Literal> operands, int64_t* held) {
+    TRY(count_step());
+    const bool at_home = !named_ || (s.instr->parent && s.instr->parent->module() == home_);
+    const Instr* outer = named_;
+    if (at_home) named_ = s.instr;
+    Result<Literal> value = checked_step(s, operands, held);
+    named_ = outer;
+    return value;
+  }
+
+  Result<Literal> checked_step(const Layout::Step& s, absl::Span<const Literal> operands,
+                               int64_t* held) {
+    const Instr& named = *named_;
+    const Need need = s.open ? need_now(*s.instr, *s.row, s.quantized, operands) : s.need;
+    TRY(reserve(need, named));
+    live_bytes_ += *held = need.value;
     auto call = [this](const Computation& c, absl::Span<const Literal> args) {
       return run(c, args);
     };
@@ -291,11 +400,15 @@ class Evaluator {
     Result<Literal> value = s.quantized ? eval_quantized(ctx) : s.row->eval(ctx);
     if (!value.ok()) {
       if (absl::StartsWith(value.status().message(), "evaluating ")) return value;
-      return note(at(*s.instr), value.status());
+      return note(at(named), value.status());
     }
     if (!fits(value->shape(), s.instr->shape))
-      return internal(at(*s.instr), ": result has shape ", to_string(value->shape(), false),
+      return internal(at(named), ": result has shape ", to_string(value->shape(), false),
                       ", not ", to_string(s.instr->shape, false));
+    if (s.open && need.value > 0) {
+      *held = bytes_of(value->shape());
+      live_bytes_ += *held - need.value;
+    }
     if (s.instr->shape.quant && !value->shape().quant) return value->reshaped(s.instr->shape);
     return value;
   }
@@ -307,12 +420,20 @@ class Evaluator {
   }
 
   const EvalOptions& options_;
+  const Module* home_;
+  const int64_t max_bytes_;
+  const double cpu_end_;  // by this thread's clock; 0: none
+  const Instr* named_ = nullptr;
   absl::flat_hash_map<const Computation*, std::unique_ptr<Layout>> layouts_;
-  int64_t steps_ = 0, live_bytes_ = 0;
+  int64_t steps_ = 0, live_bytes_ = 0, unasked_ = 0;
   int depth_ = 0;
 };
 
 }  // namespace
+
+bool is_too_long(const Status& s) {
+  return absl::IsResourceExhausted(s) && absl::StrContains(s.message(), {kTooLong.data(), kTooLong.size()});
+}
 
 Result<Literal> evaluate(const Module& m, absl::Span<const Literal> args, const EvalOptions& o) {
   if (!m.entry()) return invalid("module '", m.name(), "' has no entry");
@@ -321,11 +442,11 @@ Result<Literal> evaluate(const Module& m, absl::Span<const Literal> args, const 
 
 Result<Literal> evaluate(const Computation& c, absl::Span<const Literal> args,
                          const EvalOptions& o) {
-  return Evaluator(o).run(c, args);
+  return Evaluator(o, c.module()).run(c, args);
 }
 
 Result<Literal> evaluate(const Instr& i, absl::Span<const Literal> operands, const EvalOptions& o) {
-  return Evaluator(o).run_instr(i, operands);
+  return Evaluator(o, i.parent ? i.parent->module() : nullptr).run_instr(i, operands);
 }
 
 }  // namespace braze

@@ -13,8 +13,12 @@ namespace braze {
 struct EvalOptions {
   World* world = nullptr;
   int64_t max_steps = 0;  // > 0: give up (ResourceExhausted) after so many instruction evaluations
+  double max_cpu_seconds = 0;  // > 0: likewise, after so much of this thread's processor time
   int64_t max_bytes = int64_t{8} << 30;  // of live values; more: ResourceExhausted
 };
+
+// Whether an evaluation ended by max_steps or max_cpu_seconds.
+bool is_too_long(const Status& s);
 
 // Values of the entry's parameters in order → value of its root.
 Result<Literal> evaluate(const Module& m, absl::Span<const Literal> args,

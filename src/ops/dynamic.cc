@@ -6,7 +6,6 @@
 #include "ops/dynamic.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "ops/dim_rules.h"
@@ -203,30 +202,22 @@ Result<Shape> infer_set_size(const InferContext& ctx) {
   return out;
 }
 
-// ---- evaluation: the static ops, run in a module of their own ----
+// ---- evaluation: the static ops, run in a module of their own; their sizes come from data, so each goes
+// through the evaluator, which looks whether there is memory for it ----
 
 Result<Literal> eval_dynamic(const EvalContext& ctx) {
   Module scratch("dynamic");
   Computation* c = scratch.add_computation("static");
   Builder b(c);
-  std::map<const Instr*, Literal> values;
   std::vector<Instr*> operands;
-  for (size_t i = 0; i < ctx.operands.size(); ++i) {
-    operands.push_back(b.parameter(i, ctx.operand(i).shape()));
-    values[operands.back()] = ctx.operand(i);
-  }
+  for (size_t i = 0; i < ctx.operands.size(); ++i)
+    operands.push_back(b.parameter(static_cast<int64_t>(i), ctx.operand(i).shape()));
   TRY(b.status());
   ASSIGN(Instr* root, build_static(b, ctx.instr, operands, [&](int64_t i) {
            return i < static_cast<int64_t>(ctx.operands.size()) ? &ctx.operands[i] : nullptr;
          }));
-  for (const auto& i : c->instrs()) {
-    if (values.count(i.get())) continue;
-    std::vector<Literal> args;
-    for (const Instr* o : i->operands) args.push_back(values[o]);
-    ASSIGN(Literal v, def(*i).eval({*i, args, ctx.run, ctx.world}));
-    values[i.get()] = std::move(v);
-  }
-  return values[root];
+  c->set_root(root);
+  return ctx.run(*c, ctx.operands);
 }
 
 Result<Literal> eval_get_size(const EvalContext& ctx) {
@@ -237,10 +228,11 @@ Result<Literal> eval_get_size(const EvalContext& ctx) {
 // The operand cut to the new size, or filled up with zeros.
 Result<Literal> eval_set_size(const EvalContext& ctx) {
   const int64_t d = ctx.as<DimAttrs>().dimension, size = ctx.operand(1).get_int(0);
-  const int64_t bound = ctx.instr.operand(0)->shape.dims[d];
-  if (size < 0 || (bound != kUnknownDim && size > bound))
-    return invalid("stablehlo.set_dimension_size: 0 <= size <= ", bound, ", got ", size);
   const Literal& in = ctx.operand(0);
+  const int64_t declared = ctx.instr.operand(0)->shape.dims[d];
+  const int64_t bound = declared == kUnknownDim ? in.shape().dims[d] : declared;
+  if (size < 0 || size > bound)
+    return invalid("stablehlo.set_dimension_size: 0 <= size <= ", bound, ", got ", size);
   Shape shape = in.shape();
   shape.dynamic.clear();
   shape.dims[d] = size;

@@ -146,6 +146,11 @@ void add_suites(CLI::App& app, CasesOptions* c, ConformanceOptions* f, CorpusOpt
       ->check(kBackendNames);
   v->add_option("--every", k->every, "One program in so many")->capture_default_str();
   v->add_option("--budget", k->budget_s, "Seconds after which no program is started");
+  v->add_option("--eval-cpu", k->eval_cpu_s,
+                "Seconds of processor time for one evaluation by the reference; 0: any. A program that takes "
+                "longer is listed and counted as skipped")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   v->add_option("--first", k->first, "Number of the first program")->capture_default_str();
   v->callback([=] { *code = corpus(*k); });
 }

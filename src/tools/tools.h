@@ -61,6 +61,7 @@ struct CorpusOptions {
   int first = 0;
   int every = 1;           // run one program in so many
   double budget_s = 0;     // stop starting programs after so many seconds; 0: no limit
+  double eval_cpu_s = 20;  // for one evaluation by the reference; 0: no limit
 };
 int corpus(const CorpusOptions& o);
 

@@ -76,7 +76,69 @@ TEST(Evaluator, NoMemoryIsAnError) {
   EXPECT_EQ(with_little_memory(int64_t{100} << 20, [&] { return run(Op::kNegate); }), 1);
   EXPECT_EQ(with_little_memory(int64_t{180} << 20, [&] { return run(Op::kFft); }), 1);
 }
+
+TEST(Evaluator, NoMemoryForManySmallValuesIsAnError) {
+  const auto run = [] {
+    Program p;
+    std::vector<Instr*> all;
+    for (int k = 0; k < 400; ++k) all.push_back(p.b.splat(Shape::array(Dtype::kF32, {1 << 17}), k));
+    p.module.entry()->set_root(p.b.tuple(all));
+    const auto v = evaluate(p.module, {});  // 200 MB, half a megabyte each
+    return v.status().code() == absl::StatusCode::kResourceExhausted ? 1 : v.ok() ? 2 : 3;
+  };
+  EXPECT_EQ(with_little_memory(int64_t{100} << 20, run), 1);
+}
 #endif
+
+// Sizes that data decides are looked at when they are known.
+TEST(Evaluator, HugeDynamicValuesAreRefused) {
+  const auto refused = [](const Result<Literal>& v) {
+    EXPECT_EQ(v.status().code(), absl::StatusCode::kResourceExhausted) << v.status();
+    return std::string(v.status().message());
+  };
+  const int64_t huge = int64_t{1} << 40;
+  const Shape open = Shape::array(Dtype::kF32, {kUnknownDim});
+  {
+    Program p;
+    const std::string why = refused(
+        p.run(p.b.op_shaped(Op::kDynamicIota, open, {p.ints({1}, {huge})}, IotaAttrs{0})));
+    EXPECT_NE(why.find("evaluating dynamic-iota"), std::string::npos) << why;
+  }
+  {
+    Program p;
+    refused(p.run(p.b.op_shaped(Op::kDynamicBroadcast, open, {p.floats({}, {1}), p.ints({1}, {huge})},
+                                DimsAttrs{})));
+  }
+  {
+    Program p;
+    Instr* x = p.floats({2}, {1, 2});
+    Instr* none = p.ints({1}, {0});
+    refused(p.run(p.b.op_shaped(Op::kDynamicPad, open,
+                                {x, p.floats({}, {0}), p.ints({1}, {huge}), none, none})));
+  }
+  {
+    // Small ones make large ones: an outer product.
+    Program p;
+    Instr* x = p.b.op_shaped(Op::kDynamicIota, open, {p.ints({1}, {1 << 20})}, IotaAttrs{0});
+    refused(p.run(p.b.op(Op::kDot, {x, x}, DotAttrs{})));
+  }
+}
+
+// What lives on counts with the size it has.
+TEST(Evaluator, DynamicValuesCount) {
+  Program p;
+  const Shape open = Shape::array(Dtype::kF32, {kUnknownDim});
+  std::vector<Instr*> all;
+  for (int k = 0; k < 8; ++k)
+    all.push_back(p.b.op_shaped(Op::kDynamicIota, open, {p.ints({1}, {1 << 16})}, IotaAttrs{0}));
+  p.module.entry()->set_root(p.b.tuple(all));
+  ASSERT_TRUE(p.b.status().ok()) << p.b.status();
+  EvalOptions o;
+  o.max_bytes = (8 << 18) + 1024;
+  EXPECT_TRUE(evaluate(p.module, {}, o).ok());
+  o.max_bytes = 7 << 18;
+  EXPECT_EQ(evaluate(p.module, {}, o).status().code(), absl::StatusCode::kResourceExhausted);
+}
 
 TEST(Evaluator, HugeShapesWithoutElementsCostNothing) {
   Program p;
@@ -137,7 +199,13 @@ TEST(Evaluator, StepsAreBounded) {
   ASSERT_TRUE(p.b.status().ok()) << p.b.status();
   EvalOptions o;
   o.max_steps = 10000;
-  EXPECT_EQ(evaluate(p.module, {}, o).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(is_too_long(evaluate(p.module, {}, o).status()));
+  o = {};
+  o.max_cpu_seconds = 0.01;
+  EXPECT_TRUE(is_too_long(evaluate(p.module, {}, o).status()));
+  o = {};
+  o.max_bytes = 1;
+  EXPECT_FALSE(is_too_long(evaluate(p.module, {}, o).status()));
 }
 
 TEST(Evaluator, ArgumentsAreChecked) {

@@ -29,8 +29,14 @@ struct Finding {
 
 Finding check(const Case& c, uint64_t seed);
 
+// Ends this process by a signal after so many seconds of processor time (a loop without end), or many
+// times as long by the clock (a deadlock): a busy machine alone makes neither. Not inherited by forks.
+void limit_time(int cpu_seconds);
+// What limit_time's signals mean; empty: it is none of them.
+std::string_view time_limit_text(int signal);
+
 // check in a child process, so that crashes and hangs are findings too. The caller must have no threads.
-Finding check_in_child(const Case& c, uint64_t seed, int seconds = 30);
+Finding check_in_child(const Case& c, uint64_t seed, int cpu_seconds = 30);
 
 // The smallest case found that fails in the same way.
 Case shrink(Case c, const Finding& finding, uint64_t seed, int attempts = 600);

@@ -23,6 +23,7 @@ using namespace braze;        // NOLINT
 using namespace braze::fuzz;  // NOLINT
 
 constexpr uint64_t kBatch = 64;
+constexpr int kCpuSeconds = 60;  // for one module
 constexpr size_t kText = 400;
 
 // Written by children, read by the parent.
@@ -40,7 +41,7 @@ struct Board {
 void work(Board* board, uint64_t from, uint64_t to) {
   for (uint64_t seed = from; seed < to; ++seed) {
     board->at = seed;
-    alarm(60);
+    limit_time(kCpuSeconds);
     const Case c = random_case(seed);
     if (!c.module) {
       ++board->unbuildable;
@@ -121,10 +122,12 @@ int main(int argc, char** argv) {
       report(board->failed[k].seed, {board->failed[k].verdict, board->failed[k].text}, out);
     if (WIFSIGNALED(status)) {
       next = board->at + 1;
-      const bool hang = WTERMSIG(status) == SIGALRM;
-      ++totals[hang ? "HANG" : "CRASH"];
+      const std::string limit(time_limit_text(WTERMSIG(status)));
+      ++totals[limit.empty() ? "CRASH" : "HANG"];
       ++failures;
-      report(board->at, {hang ? Verdict::kHang : Verdict::kCrash, str_cat("signal ", WTERMSIG(status))}, out);
+      Finding f{Verdict::kHang, limit};
+      if (limit.empty()) f = {Verdict::kCrash, str_cat("signal ", WTERMSIG(status))};
+      report(board->at, f, out);
     }
     done += next - seed;
     seed = next;
