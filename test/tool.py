@@ -48,6 +48,36 @@ def test_exit_codes(_):
         braze(*wrong, code=2)
 
 
+def test_corpus(folder):
+    loop = """HloModule loop
+stay { x = f32[] parameter(0)
+  ROOT p = pred[] constant(true) }
+next { x = f32[] parameter(0)
+  ROOT y = f32[] add(x, x) }
+ENTRY main { x = f32[] parameter(0)
+  ROOT r = f32[] while(x), condition=stay, body=next }"""
+    csr = """HloModule csr
+ENTRY main { v = f32[4] parameter(0)
+  at = s32[4] parameter(1)
+  rows = s32[4] parameter(2)
+  x = f32[4] parameter(3)
+  ROOT r = f32[3] custom-call(v, rows, at, x), custom_call_target="cpu_csr_sparse_dense_ffi" }"""
+    grows = """HloModule grows
+ENTRY main { x = f32[8,8] parameter(0)
+  big = f32[] constant(3e38)
+  b = f32[8,8] broadcast(big), dimensions={}
+  y = f32[8,8] multiply(x, b)
+  ROOT r = f32[8,8] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+    (folder / "a.hlo").write_text(loop)
+    (folder / "b.hlo").write_text(csr)
+    (folder / "c.hlo").write_text(grows)
+    out, _ = braze("corpus", folder, "--eval-cpu", "0.1")
+    assert "too long to evaluate: " in out and "2 passed, 0 failed, 1 skipped" in out, out
+    (folder / "d.hlo").write_text("HloModule nothing")
+    out, _ = braze("corpus", folder, "--eval-cpu", "0.1", code=1)
+    assert "FAIL" in out and "2 passed, 1 failed, 1 skipped" in out, out
+
+
 def test_dumps_and_replay(folder):
     flags = f"--xla_dump_to={folder} --xla_dump_hlo_pass_re=.* --xla_dump_hlo_as_text"
     braze("run", STEP, XLA_FLAGS=flags + " --xla_dump_hlo_as_proto --xla_dump_hlo_snapshots")

@@ -99,6 +99,29 @@ TEST(Quantized, ReduceSumsRealNumbers) {
   EXPECT_EQ(int_values(p.run(sum)), (std::vector<int64_t>{22}));
 }
 
+// Each reduction evaluates a body of its own, made and dropped with a module of its own: what one ran is
+// not what the next runs, wherever it lies in memory.
+TEST(Quantized, BodiesAreNotMistakenForEachOther) {
+  Program p;
+  const Shape s = quantized(Dtype::kS8, {3}, {0.5}, {10}), scalar = quantized(Dtype::kS8, {}, {0.5}, {10});
+  const Shape flag = Shape::scalar(Dtype::kPred);
+  Instr* x = quantize(p, p.floats({3}, {1, 2, 3}), s);
+  Instr* zero = quantize(p, p.floats({}, {0}), scalar);
+  Computation* same = p.function({flag}, [](Builder&, auto& a) { return a[0]; });
+  std::vector<Instr*> all;
+  for (const Op op : {Op::kAdd, Op::kMaximum, Op::kMinimum, Op::kAdd}) {
+    Computation* body = p.function({scalar, scalar}, [&](Builder& b, auto& a) {
+      Instr* yes = b.op(Op::kCall, {b.scalar(Dtype::kPred, 1)}, NoAttrs{}, {same});  // not a plain combiner
+      return b.op_shaped(Op::kSelect, scalar, {yes, b.op_shaped(op, scalar, {a[0], a[1]}), a[0]});
+    });
+    all.push_back(p.b.op_shaped(Op::kReduce, scalar, {x, zero}, DimsAttrs{{0}}, {body}));
+  }
+  const auto v = p.run(p.b.tuple(all));
+  ASSERT_TRUE(v.ok()) << v.status();
+  for (const auto& [k, want] : std::map<size_t, int64_t>{{0, 22}, {1, 16}, {2, 10}, {3, 22}})
+    EXPECT_EQ(v->parts()[k].get_int(0), want) << k;
+}
+
 TEST(Quantized, ExpansionAgrees) {
   Program p;
   const Shape a = quantized(Dtype::kS8, {2, 2}, {0.25, 0.5}, {3, -4}, 1);
