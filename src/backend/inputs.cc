@@ -57,6 +57,8 @@ Result<Literal> make_input(const Shape& shape, std::string_view kind, int64_t nu
     return invalid("argument ", number, " is ", to_string(shape, false),
                    ": its sizes must be known to make it up (braze run --shape)");
   Literal l(shape);
+  if (shape.is_array() && shape.bytes() > 0 && !l.bytes())
+    return exhausted("argument ", number, ": no memory for ", to_string(shape, false));
   if (shape.is_array()) fill(l, kind, seed * 1000003 + static_cast<uint64_t>(number));
   return l;
 }
