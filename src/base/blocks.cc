@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
@@ -29,7 +30,7 @@ char* new_block(int64_t bytes) {
   return p;
 }
 
-// The blocks kept. The oldest go first.
+// The blocks kept. The oldest go first: when there are too many, or when nobody asked for them for a while.
 class FreedBlocks {
  public:
   static FreedBlocks& shared() {
@@ -55,11 +56,12 @@ class FreedBlocks {
   void give(char* p, int64_t bytes) {
     if (bytes > kMaxHeld / 4) return std::free(p);
     std::vector<char*> gone;
+    const Clock::time_point now = Clock::now();
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      blocks_.push_back({p, bytes});
+      blocks_.push_back({p, bytes, now});
       held_ += bytes;
-      while (held_ > kMaxHeld || blocks_.size() > kMaxBlocks) {
+      while (held_ > kMaxHeld || blocks_.size() > kMaxBlocks || now - blocks_.front().given > kIdle) {
         gone.push_back(blocks_.front().data);
         held_ -= blocks_.front().bytes;
         blocks_.pop_front();
@@ -69,11 +71,14 @@ class FreedBlocks {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   static constexpr int64_t kMaxHeld = int64_t{256} << 20;
   static constexpr size_t kMaxBlocks = 64;
+  static constexpr std::chrono::seconds kIdle{5};
   struct Block {
     char* data;
     int64_t bytes;
+    Clock::time_point given;
   };
   void drop() {
     std::lock_guard<std::mutex> lock(mutex_);
