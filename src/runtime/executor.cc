@@ -107,12 +107,8 @@ Status Executor::run_call(Call& c) {
       case PlanBuffer::Kind::kResult: c.address[i] = static_cast<char*>(results[b.index]); break;
     }
   }
-  Status s;
-  {
-    Pool::Busy busy(*pool_);
-    if (c.observer) c.start = Clock::now();
-    s = steps(plan_.steps, c);
-  }
+  if (c.observer) c.start = Clock::now();
+  Status s = steps(plan_.steps, c);
   keep_arena(c.arena);
   return s;
 }

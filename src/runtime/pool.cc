@@ -12,11 +12,11 @@
 namespace braze {
 namespace {
 
-constexpr int kSpins = 20000;   // about 50–100 µs
-constexpr int kPatience = 500;  // spins before a core is offered to whoever waits for it
-constexpr int64_t kChunks = 4;  // per thread, if they are large enough
-constexpr int64_t kAwake = 4;   // an awake worker is worth this much less work than one to be woken
-constexpr int64_t kMany = 64;   // runs, too small each, are worth a waking together
+constexpr int kSpins = 20000;      // of a worker before it sleeps, about 100 µs
+constexpr int kPatience = 100000;  // of the caller before it offers its core to others
+constexpr int64_t kChunks = 4;     // per thread, if they are large enough
+constexpr int64_t kAwake = 4;      // an awake worker is worth this much less work than one to be woken
+constexpr int64_t kMany = 64;      // runs, too small each, are worth a waking together
 
 inline void pause() {
 #if defined(__x86_64__)
@@ -55,20 +55,10 @@ Pool& Pool::shared() {
   return *pool;
 }
 
-Pool::Busy::Busy(Pool& p) : pool_(p) {
-  if (pool_.workers_.empty()) return;
-  pool_.busy_.fetch_add(1, std::memory_order_seq_cst);
-  pool_.leave_core_to_caller();
-}
-Pool::Busy::~Busy() {
-  if (pool_.workers_.empty()) return;
-  pool_.busy_.fetch_sub(1, std::memory_order_seq_cst);
-}
-
 void Pool::leave_core_to_caller() {
   const int core = sched_getcpu();
-  if (core < 0 || core == caller_core_.load(std::memory_order_relaxed)) return;
-  caller_core_.store(core, std::memory_order_relaxed);
+  if (core < 0 || core == caller_core_) return;
+  caller_core_ = core;
   if (workers_.size() > kFewWorkers) return;
   cpu_set_t others;
   if (sched_getaffinity(0, sizeof(others), &others) != 0) return;
@@ -78,22 +68,16 @@ void Pool::leave_core_to_caller() {
 }
 
 bool Pool::wait_for_ticket(uint64_t last) {
-  while (true) {
-    for (int i = 0; i < kSpins; ++i) {
-      if (job_.ticket.load(std::memory_order_acquire) != last) return true;
-      if (stop_.load(std::memory_order_relaxed)) return false;
-      pause();
-    }
-    if (busy_.load(std::memory_order_relaxed) > 0) {
-      sched_yield();
-      continue;
-    }
-    std::unique_lock<std::mutex> lock(sleep_mutex_);
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    wake_.wait(lock, [&] { return stop_.load() || job_.ticket.load(std::memory_order_seq_cst) != last; });
-    sleepers_.fetch_sub(1, std::memory_order_relaxed);
-    return job_.ticket.load(std::memory_order_acquire) != last;
+  for (int i = 0; i < kSpins; ++i) {
+    if (job_.ticket.load(std::memory_order_acquire) != last) return true;
+    if (stop_.load(std::memory_order_relaxed)) return false;
+    pause();
   }
+  std::unique_lock<std::mutex> lock(sleep_mutex_);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  wake_.wait(lock, [&] { return stop_.load() || job_.ticket.load(std::memory_order_seq_cst) != last; });
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  return job_.ticket.load(std::memory_order_acquire) != last;
 }
 
 int64_t Pool::take(int id) {
@@ -145,6 +129,7 @@ void Pool::run(int64_t items, int64_t grain, Call call, const void* state, size_
     if (items > 0) call(static_cast<const char*>(state), 0, items, 0);
     return;
   }
+  leave_core_to_caller();
   const int64_t chunks = std::min(most, ways * kChunks);
   unfinished_.store(chunks, std::memory_order_relaxed);
   job_.call = call;
@@ -164,7 +149,6 @@ void Pool::run(int64_t items, int64_t grain, Call call, const void* state, size_
   }
   run_chunks(0);
   for (int spins = 0; unfinished_.load(std::memory_order_acquire) != 0; ++spins) {
-    // The worker may be waiting for this very core.
     if (spins < kPatience) pause();
     else sched_yield();
   }

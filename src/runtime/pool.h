@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pool: a few threads that run the parts of a phase. While a program runs they spin for the next
-// phase (a fork-join costs about 0.1 µs); between programs they sleep.
+// Pool: a few threads that run the parts of a phase. After a phase they spin for the next one for a while
+// (a fork-join costs about 0.1 µs then), and sleep. Neither they nor the caller yields a core: a scheduler
+// makes whoever yields wait for the slices of all others.
 //
 // A phase is cut into chunks. Each thread starts with a range of its own, the same from phase to
 // phase, so that data stays in its cache; a thread that has none left takes from the others' ends, so
@@ -45,16 +46,6 @@ class Pool {
     }
   }
 
-  // While a Busy object lives the workers spin instead of sleeping.
-  class Busy {
-   public:
-    explicit Busy(Pool& p);
-    ~Busy();
-
-   private:
-    Pool& pool_;
-  };
-
   // The process's pool: one thread per core this process may use.
   static Pool& shared();
 
@@ -90,8 +81,7 @@ class Pool {
   // The caller's own, apart from the lines that workers watch.
   alignas(64) std::mutex run_mutex_;
   int64_t small_runs_ = 0;  // that sleeping workers missed
-  std::atomic<int> busy_{0};
-  std::atomic<int> caller_core_{-1};
+  int caller_core_ = -1;
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
   std::mutex sleep_mutex_;

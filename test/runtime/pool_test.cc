@@ -35,9 +35,8 @@ TEST(Pool, RunsEachItemOnce) {
   }
 }
 
-TEST(Pool, ManyShortRunsWhileBusy) {
+TEST(Pool, ManyShortRuns) {
   Pool pool(3);
-  Pool::Busy busy(pool);
   std::atomic<int64_t> sum{0};
   for (int round = 0; round < 5000; ++round)
     pool.run(16, 1, [&](int64_t begin, int64_t end, int) { sum += end - begin; });
