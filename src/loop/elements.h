@@ -31,6 +31,9 @@ class Elements {
   // Value of an instruction at one index; any other index of it is an error from then on.
   void bind_value(const Instr* i, absl::Span<const Scalar> index, std::vector<scalar::Value> parts);
 
+  // Values built so far are built anew: another phase cannot see variables of this one.
+  void forget() { memo_.clear(); }
+
   scalar::Value element(const Instr* i, absl::Span<const Scalar> index, Scalar condition = {});
   // Loads from a row-major array in `buffer`.
   scalar::Value load(int64_t buffer, const Shape& shape, absl::Span<const Scalar> index,
