@@ -3,8 +3,10 @@
 //
 //   add, sub      (x+c)+d = x+(c+d)   x+0 = x   x-c = x+(-c)   x-x = 0   0-x = -x   x+(-y) = x-y
 //   mul           (x·c)·d = x·(cd)   x·0 = 0   x·1 = x   x·-1 = -x
+//   mulhi         by 0, by 1
 //   div, rem      by 1; by constants of index expressions (simplify_index.cc)
 //   min, max      by ranges; of x and x; two constants join
+//   and           c ≤ x and x < d = false if c ≥ d
 //   and, or, xor  with 0, all ones, x and itself; two constants join; by ranges: x & ones
 //   shifts        by 0, by the width or more; of 0
 //   casts         a cast of a cast whose middle type holds every value is one cast; likewise
@@ -54,6 +56,14 @@ Scalar product_laws(Graph& g, Dtype t, Scalar a, Scalar b) {
   return join_constants(g, Op::kMul, t, a, b);
 }
 
+Scalar high_product_laws(Graph& g, Dtype t, Scalar a, Scalar b) {
+  if (is_int_const(g, b, 0)) return b;
+  if (!is_int_const(g, b, 1)) return {};
+  // LLVM 19 takes a vector's unsigned high product by 1 for a shift by the whole width: poison.
+  return is_unsigned_int(t) ? g.constant_int(t, 0)
+                            : g.make(Op::kShrA, t, a, g.constant_int(t, bit_size(t) - 1));
+}
+
 Scalar min_max_laws(Graph& g, Op op, Dtype t, Scalar a, Scalar b) {
   if (a == b) return a;
   if (has_range(g, a) && has_range(g, b)) {
@@ -84,6 +94,7 @@ Scalar simplify_int(Graph& g, Op op, Dtype t, Scalar a, Scalar b) {
                  : op == Op::kNeg ? Scalar{} : sum_laws(g, op, t, a, b);
       return s ? s : simplify_sum(g, op, t, a, b);
     }
+    case Op::kMulHi: return high_product_laws(g, t, a, b);
     case Op::kDiv: case Op::kRem: return division_laws(g, op, t, a, b);
     case Op::kMin: case Op::kMax: return min_max_laws(g, op, t, a, b);
     case Op::kAbs:
@@ -95,9 +106,19 @@ Scalar simplify_int(Graph& g, Op op, Dtype t, Scalar a, Scalar b) {
 
 namespace {
 
+// c ≤ x and x < d, for an interval [c, d) without elements.
+bool empty_interval(const Graph& g, Scalar a, Scalar b) {
+  if (is_op(g, a, Op::kLt)) std::swap(a, b);
+  if (!is_op(g, a, Op::kLe) || !is_op(g, b, Op::kLt)) return false;
+  const Scalar c = g[a].args[0], d = g[b].args[1];
+  return g[a].args[1] == g[b].args[0] && !is_float(g.type(c)) && g.type(c) != Dtype::kU64 && g.is_const(c) &&
+         g.is_const(d) && g.const_int(c) >= g.const_int(d);
+}
+
 Scalar and_laws(Graph& g, Dtype t, Scalar a, Scalar b) {
   if (a == b) return a;
   if (!g.is_const(b)) {
+    if (empty_interval(g, a, b)) return g.constant_int(t, 0);
     const bool opposite = (is_op(g, a, Op::kNot) && g[a].args[0] == b) ||
                           (is_op(g, b, Op::kNot) && g[b].args[0] == a);
     return opposite ? g.constant_int(t, 0) : Scalar{};

@@ -16,6 +16,16 @@ struct Program {
 };
 
 constexpr Program kPrograms[] = {
+    {"the unsigned high product of a vector by 1, known late: LLVM 19 made it poison",
+     R"(HloModule m
+ENTRY main { p = u32[7,1,3] parameter(0)
+  x = u32[21] reshape(p)
+  eight = u32[] constant(8)
+  y = u32[960] pad(x, eight), padding=161_778
+  none = u32[0] parameter(1)
+  one = u32[] constant(1)
+  z = u32[960] pad(none, one), padding=211_749
+  ROOT m = u32[960] mulhi(y, z) })"},
     {"short reductions of narrow floats add up in f32, as long ones",
      R"(HloModule m
 add { a = f8e4m3[] parameter(0)

@@ -62,6 +62,21 @@ TEST_F(Index, TilesStayAffine) {
   EXPECT_EQ(stride, 16);
 }
 
+TEST_F(Index, HighProducts) {
+  const Scalar u = g.var(Dtype::kU32, 7), s = g.var(Dtype::kS32, 8);
+  EXPECT_EQ(g.make(Op::kMulHi, Dtype::kU32, u, c(1, Dtype::kU32)), c(0, Dtype::kU32));
+  EXPECT_EQ(g.make(Op::kMulHi, Dtype::kU32, c(0, Dtype::kU32), u), c(0, Dtype::kU32));
+  EXPECT_EQ(g.make(Op::kMulHi, Dtype::kS32, s, c(1, Dtype::kS32)),
+            g.make(Op::kShrA, Dtype::kS32, s, c(31, Dtype::kS32)));
+}
+
+TEST_F(Index, IntervalsWithoutElements) {
+  const Scalar no = g.constant_int(Dtype::kPred, 0);
+  EXPECT_EQ(g.logical_and(g.le(c(40), i), g.lt(i, c(40))), no);
+  EXPECT_EQ(g.logical_and(g.lt(i, c(40)), g.le(c(50), i)), no);
+  EXPECT_NE(g.logical_and(g.le(c(40), i), g.lt(i, c(41))), no);
+}
+
 TEST_F(Index, Sums) {
   EXPECT_EQ(g.sub(g.add(g.mul(i, c(4)), j), g.mul(i, c(4))), j);
   EXPECT_EQ(g.add(g.add(i, c(3)), g.sub(j, c(3))), g.add(j, i));
