@@ -17,17 +17,6 @@ bool is_scalar_constant(const Instr& i) {
   return i.op == Op::kConstant && i.shape.is_array() && i.literal().elements() == 1;
 }
 
-// Costs next to nothing to compute again: copied into each group that reads it.
-bool is_cheap(const Instr& i) {
-  switch (i.op) {
-    case Op::kIota: return true;
-    case Op::kConstant: return is_scalar_constant(i);
-    case Op::kBroadcast: case Op::kReshape: case Op::kConvert: case Op::kBitcast:
-      return is_cheap(*i.operand(0));
-    default: return false;
-  }
-}
-
 bool is_contraction(const Instr& i) { return i.op == Op::kDot || i.op == Op::kConvolution; }
 bool is_update(const Instr& i) { return i.op == Op::kScatter || i.op == Op::kDynamicUpdateSlice; }
 bool is_window(const Instr& i) {
@@ -45,6 +34,7 @@ class Fuser {
     std::vector<Instr*> order = post_order(*c_);
     for (Instr* i : order) {
       live_.insert(i);
+      if (costs_nothing(*i)) cheap_.insert(i);
       copies_.note(i);
       groups_.position[i] = static_cast<int64_t>(groups_.position.size());
     }
@@ -59,7 +49,9 @@ class Fuser {
       if (!g.members.empty()) TRY(outline(g));
     c_->erase_dead();
     // Cheap values that something outside the kernels reads: a loop's initial state, an update's target.
-    for (Instr* i : post_order(*c_))
+    order = post_order(*c_);
+    forget_erased(order);
+    for (Instr* i : order)
       if (is_fusible(*i)) TRY(outline(Group{{i}, {i}}));
     c_->erase_dead();
     return absl::OkStatus();
@@ -73,6 +65,29 @@ class Fuser {
     g.heavy = is_contraction(*i) || is_big_reduce(*i) || is_update(*i) || is_window(*i);
     groups_.of[i] = static_cast<int>(groups_.list.size());
     groups_.list.push_back(std::move(g));
+  }
+
+  // Costs next to nothing to compute again: copied into each group that reads it.
+  bool is_cheap(const Instr& i) const { return cheap_.contains(&i); }
+  // The same, of an instruction whose operands are known.
+  bool costs_nothing(const Instr& i) const {
+    switch (i.op) {
+      case Op::kIota: return true;
+      case Op::kConstant: return is_scalar_constant(i);
+      case Op::kBroadcast: case Op::kReshape: case Op::kConvert: case Op::kBitcast:
+        return is_cheap(*i.operand(0));
+      default: return false;
+    }
+  }
+
+  // New instructions may come to lie where erased ones were.
+  void forget_erased(const std::vector<Instr*>& alive) {
+    for (auto* set : {&cheap_, &groups_.copied}) {
+      absl::flat_hash_set<const Instr*> kept;
+      for (const Instr* i : alive)
+        if (set->contains(i)) kept.insert(i);
+      *set = std::move(kept);
+    }
   }
 
   // Computed again in each group that reads it.
@@ -213,12 +228,13 @@ class Fuser {
   bool has_kernel(const Group& g) {
     Module scratch("trial");
     std::vector<Instr*> inputs;
-    Computation* f = copy_group(g, scratch, &inputs);
+    Computation* f = copy_group(g, scratch, &inputs, false);
     return loop::lower(*f, "trial", o_.facts).ok();
   }
 
-  // The group as a computation of `to`; `inputs` are the values its parameters stand for.
-  Computation* copy_group(const Group& g, Module& to, std::vector<Instr*>* inputs) {
+  // The group as a computation of `to`; `inputs` are the values its parameters stand for. `whole`: what
+  // it calls is copied too, else it calls what the group does, which is enough to lower it.
+  Computation* copy_group(const Group& g, Module& to, std::vector<Instr*>* inputs, bool whole = true) {
     const std::vector<Instr*>& members = g.members;
     absl::flat_hash_set<const Instr*> inside(members.begin(), members.end());
     Computation* f = to.add_computation("fused");
@@ -248,7 +264,7 @@ class Fuser {
       }
       absl::InlinedVector<Computation*, 1> calls;
       for (Computation* c : i->calls)
-        calls.push_back(c->module() == &to ? c : to.clone_computation(*c));
+        calls.push_back(!whole || c->module() == &to ? c : to.clone_computation(*c));
       Instr* copy = f->add(i->op, i->shape, operands, i->attrs, calls, i->name);
       if (i->extras) copy->extras = std::make_unique<Extras>(*i->extras), copy->extras->control_predecessors.clear();
       map[i] = copy;
@@ -303,7 +319,7 @@ class Fuser {
 
   Computation* c_;
   const FuseOptions& o_;
-  absl::flat_hash_set<const Instr*> live_;
+  absl::flat_hash_set<const Instr*> live_, cheap_;
   fusion::Groups groups_;
   fusion::Copies copies_;
   absl::flat_hash_set<const Instr*> operand_side_;

@@ -128,5 +128,19 @@ ENTRY main {
   EXPECT_EQ(elements, 1 + 2 * 64 * 64);
 }
 
+// Whether a value is cheap is asked of every link of a chain, and must not be found out anew each time.
+TEST(Fuse, LongChainOfReshapes) {
+  constexpr int kLinks = 20000;
+  std::string text = "HloModule t\nENTRY main {\nx0 = f32[8,6] parameter(0)\n";
+  for (int i = 0; i < kLinks; ++i)
+    text += (i + 1 == kLinks ? "ROOT x" : "x") + std::to_string(i + 1) + (i % 2 ? " = f32[8,6]" : " = f32[6,8]") +
+            " reshape(x" + std::to_string(i) + ")\n";
+  auto m = parse_hlo(text + "}\n");
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(fuse(**m, FuseOptions()).ok());
+  EXPECT_TRUE(verify(**m).ok());
+  EXPECT_LE((*m)->entry()->size(), kLinks / 100);
+}
+
 }  // namespace
 }  // namespace braze
