@@ -10,6 +10,9 @@ set_source_files_properties(src/pjrt/plugin.cc src/pjrt/compile_options.cc
                             COMPILE_OPTIONS -fexceptions)
 target_link_options(braze_pjrt PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--gc-sections
                     -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/pjrt/exports.map)
+if(BRAZE_SANITIZE STREQUAL "thread")
+  target_compile_options(braze_pjrt PRIVATE -fsanitize=thread)
+endif()
 # The wheel brings libraries in lib/ beside the plugin; DT_RPATH holds for what they need, too.
 target_link_options(braze_pjrt PRIVATE -Wl,--disable-new-dtags -Wl,--as-needed)
 set_target_properties(braze_pjrt PROPERTIES INSTALL_RPATH "$ORIGIN/lib" BUILD_WITH_INSTALL_RPATH ON)

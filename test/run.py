@@ -10,6 +10,7 @@ Prints a line per program as it ends and failures in full; the last line is
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -30,8 +31,8 @@ def run(command):
     return out, code, time.time() - start
 
 
-def google_test(program):
-    out, code, seconds = run([str(program), "--gtest_brief=0", "--gtest_color=no"])
+def google_test(program, *options):
+    out, code, seconds = run([str(program), "--gtest_brief=0", "--gtest_color=no", *options])
     passed = len(re.findall(r"^\[       OK \]", out, re.M))
     skipped = len(re.findall(r"^\[  SKIPPED \] [^\n]*\(\d+ ms\)", out, re.M))
     failed = len(re.findall(r"^\[  FAILED  \] [^\n]*\(\d+ ms\)", out, re.M))
@@ -99,22 +100,54 @@ def pjrt_host(build):
     return out, int(good), int(not good), 0, seconds
 
 
-# What tells something under a sanitizer in bearable time: threads, and the readers and engines.
-SANITIZED = {
-    "thread": {"runtime", "backend", "fuzz", "api"},
-    "address,undefined": {"base", "ir", "text", "frontend", "ops", "eval", "scalar", "loop", "codegen",
-                          "runtime", "backend", "fuzz", "passes", "analysis"},
-}
+THREADED = ("runtime", "backend", "fuzz", "spmd", "api", "pjrt")
+READERS = ("mlir_text", "mlir_bytecode", "hlo_text", "hlo_proto")
+FUZZ_SECONDS = 30  # all readers at once
+
+
+def sanitizer_options():
+    os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
+    os.environ.setdefault("TSAN_OPTIONS", "halt_on_error=1")
+
+
+def readers_sanitized():
+    """The tests of the floors that read programs under ASan and UBSan; one skip where there is no clang."""
+    build = os.environ.get("BRAZE_READERS_BUILD")
+    if not build:
+        return "no clang-19 to build the readers under sanitizers", 0, 0, 1, 0.0
+    sanitizer_options()
+    # The whole corpora beside the source tree are for runs by hand: they take minutes.
+    return google_test(pathlib.Path(build) / "test/braze_sanitized_readers_test", "--gtest_filter=-*Corpus*.*")
+
+
+def readers_fuzzed():
+    """The libFuzzer targets side by side, for a fixed time, from the kept corpus on; the first inputs are the same
+    in every run. What they find is left in BUILD/found."""
+    build = os.environ.get("BRAZE_READERS_BUILD")
+    if not build:
+        return "no clang-19 to build the libFuzzer targets", 0, 0, len(READERS), 0.0
+    sanitizer_options()
+    start, running = time.time(), []
+    for reader in READERS:
+        found = pathlib.Path(build) / "found" / reader
+        shutil.rmtree(found, ignore_errors=True)
+        found.mkdir(parents=True)
+        command = [f"{build}/test/{reader}_fuzz", str(found), f"test/fuzz/corpus/{reader}", "-seed=1",
+                   f"-max_total_time={FUZZ_SECONDS}", "-rss_limit_mb=2048", "-timeout=60", f"-artifact_prefix={found}/"]
+        running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True, errors="replace"))
+    outs = [p.communicate()[0] for p in running]
+    failed = [out for p, out in zip(running, outs) if p.returncode]
+    return "\n".join(failed), len(READERS) - len(failed), len(failed), 0, time.time() - start
 
 
 def sanitized(build, sanitizers):
-    """The test programs that fit."""
+    """Every test program; under TSan those that start threads."""
+    sanitizer_options()
     os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")  # LLVM's own, and what its errors leave behind
-    os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
-    os.environ.setdefault("TSAN_OPTIONS", "halt_on_error=1")
-    names = SANITIZED.get(sanitizers, SANITIZED["address,undefined"])
-    programs = [build / f"test/braze_{n}_test" for n in sorted(names)]
-    return [(p.name, lambda p=p: google_test(p)) for p in programs if p.exists()]
+    names = THREADED if sanitizers == "thread" else ["*"]
+    programs = [p for n in names for p in sorted(build.glob(f"test/braze_{n}_test"))]
+    return [(p.name, lambda p=p: google_test(p)) for p in programs]
 
 
 def main():
@@ -125,6 +158,8 @@ def main():
     jobs = [("source tree", lambda: simple([sys.executable, "test/floors.py"]))]
     for program in sorted(build.glob("test/braze_*_test")):
         jobs.append((program.name, lambda p=program: google_test(p)))
+    jobs.append(("readers under ASan and UBSan", readers_sanitized))
+    jobs.append(("readers fuzzed", readers_fuzzed))
     if (build / "libbraze.so").exists():
         jobs.append(("install and embed",
                      lambda: simple([sys.executable, "test/embed.py", str(build)])))
