@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Complex functions for eval, where std::complex is not accurate or leaves something open.
 //
-// At infinities and NaNs they are what C's Annex G says (products are plain). Where Annex G leaves a sign
+// At infinities and NaNs they are what C's Annex G says (products are plain), but for exp, sinh, cosh,
+// tanh and tan of what has no limit, which are NaN as in XLA. Where Annex G leaves a sign
 // open, functions stay odd or even and commute with conjugation, and a NaN counts as positive.
 //
 // T is wider than the element type (double for f32 parts, long double for f64 ones), so a few lost
@@ -139,13 +140,13 @@ C<T> rsqrt(C<T> z) {
 }
 
 template <typename T>
-C<T> sinh(C<T> z) {
+C<T> annex_sinh(C<T> z) {
   if (std::isinf(z.real()) && !std::isfinite(z.imag())) return {z.real(), std::nan("")};
   return std::sinh(z);
 }
 
 template <typename T>
-C<T> cosh(C<T> z) {
+C<T> annex_cosh(C<T> z) {
   const C<T> r = std::cosh(z);
   if (z.imag() != 0 && (z.real() != 0 || std::isfinite(z.imag()))) return r;
   const auto negative = [](T v) { return !std::isnan(v) && std::signbit(v); };
@@ -154,11 +155,41 @@ C<T> cosh(C<T> z) {
 
 template <typename T>
 C<T> sin(C<T> z) {
-  return times_minus_i(complex_math::sinh(times_i(z)));
+  return times_minus_i(annex_sinh(times_i(z)));
 }
 template <typename T>
 C<T> cos(C<T> z) {
-  return complex_math::cosh(times_i(z));
+  return annex_cosh(times_i(z));
+}
+
+// Nothing is known of an exponential, or the half of a sum of two, where both parts are without limit.
+template <typename T>
+C<T> or_nan(C<T> z, C<T> value) {
+  if (std::isinf(z.real()) && !std::isfinite(z.imag())) return {std::nan(""), std::nan("")};
+  return value;
+}
+template <typename T>
+C<T> exp(C<T> z) {
+  return or_nan(z, std::exp(z));
+}
+template <typename T>
+C<T> sinh(C<T> z) {
+  return or_nan(z, annex_sinh(z));
+}
+template <typename T>
+C<T> cosh(C<T> z) {
+  return or_nan(z, annex_cosh(z));
+}
+
+// Of ±0 and what has no limit NaN, as C99 has it and C17 has not.
+template <typename T>
+C<T> tanh(C<T> z) {
+  if (z.real() == 0 && !std::isfinite(z.imag())) return {std::nan(""), std::nan("")};
+  return std::tanh(z);
+}
+template <typename T>
+C<T> tan(C<T> z) {
+  return times_minus_i(complex_math::tanh(times_i(z)));
 }
 
 template <typename T>

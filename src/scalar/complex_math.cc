@@ -2,7 +2,8 @@
 // Complex functions from the real ones. Products and sums are plain, as HLO's are; quotients,
 // magnitudes and logarithms avoid overflow and cancellation. Inverse functions follow Kahan's
 // formulas, which keep the branch cuts and signed zeros right. At infinities and NaNs functions and
-// quotients give what C's Annex G says; where that leaves a sign open, functions stay odd or even and
+// quotients give what C's Annex G says, but for exp, sinh, cosh, tanh and tan of what has no limit, which are
+// NaN as in XLA; where Annex G leaves a sign open, functions stay odd or even and
 // commute with conjugation, as ops/complex_math.h does.
 #include "scalar/complex_math.h"
 
@@ -180,13 +181,13 @@ C tanh(C z) {
   const Expr sech_square = 1 / (c * c);
   const Expr tt = t * t;
   const Expr scale = fma(tt, h * h, 1);
-  C r{scalar::select(equal(z.re, 0), z.re, h * (tt + 1) / scale),
+  C r{scalar::select(equal(z.re, 0) && finite(z.im), z.re, h * (tt + 1) / scale),
       scalar::select(equal(z.im, 0), z.im, t * sech_square / scale)};
   const Expr turn = scalar::select(finite(z.im), t, z.im);
   return select(infinite(z.re), {h, copysign(h.number(0), turn)}, r);
 }
 
-C sinh(C z) {
+C annex_sinh(C z) {
   const real::SinCos sc = real::sin_cos(z.im);
   // Zero by what is no number, or by infinity, is zero here.
   const C r{scalar::select(equal(z.re, 0) && !finite(z.im), z.re, real::sinh(z.re) * sc.cos),
@@ -195,7 +196,7 @@ C sinh(C z) {
   return select(infinite(z.re) && !finite(z.im), limit, r);
 }
 
-C cosh(C z) {
+C annex_cosh(C z) {
   const real::SinCos sc = real::sin_cos(z.im);
   const auto sign = [](Expr a) {
     return scalar::select(is_nan(a), a.number(1), copysign(a.number(1), a));
@@ -207,6 +208,13 @@ C cosh(C z) {
   return {scalar::select(lost, kInfinity, real::cosh(z.re) * sc.cos),
           scalar::select(lost, kNan, im)};
 }
+
+// Nothing is known of an exponential, or the half of a sum of two, where both parts are without limit.
+C or_nan(C z, C value) {
+  return select(infinite(z.re) && !finite(z.im), {z.re.number(kNan), z.re.number(kNan)}, value);
+}
+C sinh(C z) { return or_nan(z, annex_sinh(z)); }
+C cosh(C z) { return or_nan(z, annex_cosh(z)); }
 
 constexpr double kHalfPi = 0x1.921fb54442d18p+0, kQuarterPi = 0x1.921fb54442d18p-1;
 
@@ -278,7 +286,10 @@ Value sign(Graph& g, Value x) {
   return value(select(is_nan(z.re) || is_nan(z.im), make(z.re, kNan, kNan), r));
 }
 
-Value exp(Graph& g, Value x) { return value(exp(complex(g, x))); }
+Value exp(Graph& g, Value x) {
+  const C z = complex(g, x);
+  return value(or_nan(z, exp(z)));
+}
 
 // expm1(x)·cos y - 2 sin²(y/2) + i·e^x·sin y: NaN where y is not finite
 Value expm1(Graph& g, Value x) {
@@ -328,8 +339,8 @@ Value sinh(Graph& g, Value x) { return value(sinh(complex(g, x))); }
 Value cosh(Graph& g, Value x) { return value(cosh(complex(g, x))); }
 Value tanh(Graph& g, Value x) { return value(tanh(complex(g, x))); }
 
-Value sin(Graph& g, Value x) { return value(times_minus_i(sinh(times_i(complex(g, x))))); }
-Value cos(Graph& g, Value x) { return cosh(g, value(times_i(complex(g, x)))); }
+Value sin(Graph& g, Value x) { return value(times_minus_i(annex_sinh(times_i(complex(g, x))))); }
+Value cos(Graph& g, Value x) { return value(annex_cosh(times_i(complex(g, x)))); }
 Value tan(Graph& g, Value x) { return value(times_minus_i(tanh(times_i(complex(g, x))))); }
 
 Value asin(Graph& g, Value x) { return value(asin(complex(g, x))); }

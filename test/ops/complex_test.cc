@@ -124,14 +124,15 @@ struct Known {
   C z, result;
 };
 
-// What C's Annex G says, but for open signs, where the functions are odd, even and commute with conjugation.
+// What C's Annex G says, but for exp, sinh, cosh, tanh and tan of what has no limit, and for open signs, where the
+// functions are odd, even and commute with conjugation.
 constexpr Known kKnown[] = {
     {Op::kAbs, {kInf, kNan}, {kInf, 0}},
     {Op::kAbs, {kNan, -kInf}, {kInf, 0}},
     {Op::kSign, {-0.0, -0.0}, {0, 0}},
     {Op::kExp, {kNan, -0.0}, {kNan, -0.0}},
-    {Op::kExp, {kInf, kInf}, {kInf, kNan}},
-    {Op::kExp, {-kInf, kInf}, {0, 0}},
+    {Op::kExp, {kInf, kInf}, {kNan, kNan}},
+    {Op::kExp, {-kInf, kInf}, {kNan, kNan}},
     {Op::kExp, {-kInf, -2}, {-0.0, -0.0}},
     {Op::kExpm1, {-kInf, kNan}, {kNan, kNan}},
     {Op::kExpm1, {-kInf, kInf}, {kNan, kNan}},
@@ -150,15 +151,16 @@ constexpr Known kKnown[] = {
     {Op::kRsqrt, {4, 0.0}, {0.5, -0.0}},
     {Op::kRsqrt, {-kInf, -0.0}, {0, 0}},
     {Op::kSinh, {-0.0, kInf}, {-0.0, kNan}},
-    {Op::kSinh, {-kInf, kInf}, {-kInf, kNan}},
+    {Op::kSinh, {-kInf, kInf}, {kNan, kNan}},
     {Op::kSinh, {kInf, -0.0}, {kInf, -0.0}},
     {Op::kSin, {kInf, -kInf}, {kNan, -kInf}},
     {Op::kSin, {kNan, -0.0}, {kNan, -0.0}},
     {Op::kCosh, {0, kInf}, {kNan, 0}},
-    {Op::kCosh, {-kInf, kNan}, {kInf, kNan}},
+    {Op::kCosh, {-kInf, kNan}, {kNan, kNan}},
     {Op::kCosh, {-kInf, 0}, {kInf, -0.0}},
     {Op::kCos, {kInf, kInf}, {kInf, kNan}},
-    {Op::kTanh, {-0.0, kNan}, {-0.0, kNan}},
+    {Op::kTanh, {-0.0, kNan}, {kNan, kNan}},
+    {Op::kTan, {kInf, 0}, {kNan, kNan}},
     {Op::kTanh, {kInf, 2}, {1, -0.0}},
     {Op::kTanh, {-kInf, -kInf}, {-1, -0.0}},
     {Op::kTan, {kNan, kInf}, {0, 1}},
