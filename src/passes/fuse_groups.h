@@ -31,6 +31,8 @@ struct Groups {
 //     => (m, p) = one kernel       (an optimizer's update)
 //   sum(x), sum(x * x)             two passes over x => one
 //
+// and then moves what only one of them reads any more into it, where it walks rows.
+//
 // `has_kernel` tells if the merged group still has one kernel, `max_group` bounds its size.
 void merge_outputs(Groups& groups, int64_t max_group,
                    const std::function<bool(const Group&)>& has_kernel,

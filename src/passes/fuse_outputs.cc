@@ -29,6 +29,10 @@ class Merger {
     for (int g : order)
       while (!groups_.list[g].members.empty() && merge_one(g)) {
       }
+    // Consumers first: what a group takes in may bring the next one along.
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return first(a) > first(b); });
+    for (int g : order)
+      if (!groups_.list[g].members.empty()) sink(g);
   }
 
  private:
@@ -134,6 +138,74 @@ class Merger {
     at(b) = std::move(merged);
     add_span(first(b), last(b));
     return true;
+  }
+
+  // Moves group p into the only one that reads it, if that walks rows and all of p goes along them.
+  // Merged groups may have become the only reader of what several read before.
+  void sink(int p) {
+    int g = -1;
+    for (const Instr* r : at(p).roots) {
+      bool outside = r->users.empty() || r->parent->root() == r;
+      for_readers(r, [&](const Instr* u) {
+        const int reader = group(u);
+        if (reader == p) return;
+        outside |= reader < 0 || (g >= 0 && reader != g);
+        g = reader;
+      });
+      if (outside) return;
+    }
+    if (g < 0) return;
+    const Group &from = at(p), &to = at(g);
+    const Dims* rows = row_space(to);
+    if (!rows || static_cast<int64_t>(from.members.size() + to.members.size()) > max_group_) return;
+    for (const Instr* m : from.members)
+      if (!along_rows(*m, *rows)) return;
+    Group merged;
+    merged.members = to.members;
+    merged.members.insert(merged.members.end(), from.members.begin(), from.members.end());
+    std::sort(merged.members.begin(), merged.members.end(),
+              [&](const Instr* a, const Instr* b) { return position(a) > position(b); });
+    merged.roots = to.roots;
+    merged.heavy = true;
+    const bool fits = has_kernel_(merged) && take_fuel("fuse", from.roots[0]->name);
+    if (trace_) trace_(*from.roots[0], *to.roots[0], fits ? "fused" : "no single kernel");
+    if (!fits) return;
+    for (const Instr* m : merged.members) groups_.of[m] = g;
+    at(p) = Group();
+    at(g) = std::move(merged);
+  }
+
+  // The dimensions of a group that reduces rows, and nothing else; null: it is not one, or its rows are
+  // too long to be read again from a cache near by.
+  const Dims* row_space(const Group& g) {
+    constexpr int64_t kLongest = 8192;
+    const Dims* full = space(g);
+    bool reduces = false;
+    if (!full || full->empty() || full->back() > kLongest) return nullptr;
+    for (const Instr* m : g.members) {
+      if (m->op != Op::kReduce || loop::is_tiny_reduction(*m)) continue;
+      if (!reduces_rows(*m, *full)) return nullptr;
+      reduces = true;
+    }
+    return reduces ? full : nullptr;
+  }
+
+  static bool reduces_rows(const Instr& r, const Dims& full) {
+    const Dims& dims = r.as<DimsAttrs>().dimensions;
+    return r.operand(0)->shape.dims == full && dims.size() == 1 &&
+           dims[0] == static_cast<int64_t>(full.size()) - 1;
+  }
+
+  // Does it have one value for each element of `full`, or one for each row of it?
+  static bool along_rows(const Instr& m, const Dims& full) {
+    if (!m.shape.is_array()) return false;
+    if (m.op == Op::kReduce) return !loop::is_tiny_reduction(m) && reduces_rows(m, full);
+    if (!def(m).has(kElementwise) && m.op != Op::kBroadcast && m.op != Op::kReshape) return false;
+    const Dims& dims = m.shape.dims;
+    if (dims == full) return true;
+    const size_t lead = full.size() - 1;
+    return dims.size() >= lead && std::equal(full.begin(), full.end() - 1, dims.begin()) &&
+           std::all_of(dims.begin() + lead, dims.end(), [](int64_t d) { return d == 1; });
   }
 
   bool read_outside(const Instr* r, int a, int b) const {

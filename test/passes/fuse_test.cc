@@ -142,5 +142,48 @@ TEST(Fuse, LongChainOfReshapes) {
   EXPECT_LE((*m)->entry()->size(), kLinks / 100);
 }
 
+// A normalisation and its gradient: what several groups read at first is read by one once these are
+// merged, and moves into it.
+constexpr char kNormalisation[] = R"(HloModule t
+add { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[64,96] parameter(0)
+  dy = f32[64,96] parameter(1)
+  zero = f32[] constant(0)
+  s = f32[64] reduce(x, zero), dimensions={1}, to_apply=add
+  c = f32[] constant(0.01)
+  cb = f32[64] broadcast(c), dimensions={}
+  m = f32[64] multiply(s, cb)
+  mb = f32[64,96] broadcast(m), dimensions={0}
+  d = f32[64,96] subtract(x, mb)
+  q = f32[64,96] multiply(d, d)
+  v = f32[64] reduce(q, zero), dimensions={1}, to_apply=add
+  w = f32[64] add(v, cb)
+  r = f32[64] rsqrt(w)
+  rb = f32[64,96] broadcast(r), dimensions={0}
+  y = f32[64,96] multiply(d, rb)
+  g = f32[64,96] multiply(dy, d)
+  t = f32[64] reduce(g, zero), dimensions={1}, to_apply=add
+  k = f32[64] divide(r, w)
+  tk = f32[64] multiply(t, k)
+  tb = f32[64,96] broadcast(tk), dimensions={0}
+  gd = f32[64,96] multiply(tb, d)
+  dx = f32[64,96] subtract(dy, gd)
+  ROOT o = (f32[64,96], f32[64,96]) tuple(y, dx)
+}
+)";
+
+TEST(Fuse, RowsMoveIntoTheirOnlyReader) {
+  expect_same_after_fusing(kNormalisation);
+  auto m = parse_hlo(kNormalisation);
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(fuse(**m, FuseOptions()).ok());
+  int64_t fusions = 0;
+  for (auto& i : (*m)->entry()->instrs()) fusions += i->op == Op::kFusion;
+  EXPECT_EQ(fusions, 1);
+}
+
 }  // namespace
 }  // namespace braze
