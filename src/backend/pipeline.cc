@@ -13,6 +13,7 @@
 #include "codegen/contraction_kernel.h"
 #include "passes/cleanup.h"
 #include "passes/control.h"
+#include "passes/dot_to_sums.h"
 #include "passes/expand.h"
 #include "passes/fuse.h"
 #include "passes/inline_calls.h"
@@ -41,13 +42,15 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return sort_to_topk(m); }},
     {{"transposed-dot", "products swap operands or read them as they lie in place of transposes"},
      [](Module& m, const FuseOptions&) { return transposed_dot(m); }},
+    {{"dot-to-sums", "products of a vector with a few computed columns become sums of products"},
+     [](Module& m, const FuseOptions&) { return dot_to_sums(m); }},
     {{"recompute", "cheap values are computed again where they are read late"},
      [](Module& m, const FuseOptions&) { return recompute(m); }},
     {{"fuse", "instructions are grouped into kernels"},
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
 constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",
-                                          "cleanup", "sort-to-topk", "transposed-dot", "recompute", "fuse"};
+                                          "cleanup", "sort-to-topk", "transposed-dot", "dot-to-sums", "recompute", "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)

@@ -12,6 +12,7 @@
 #include "eval/evaluator.h"
 #include "passes/cleanup.h"
 #include "passes/control.h"
+#include "passes/dot_to_sums.h"
 #include "passes/expand.h"
 #include "passes/sort_to_topk.h"
 #include "passes/transposed_dot.h"
@@ -84,6 +85,7 @@ Pass pass_of(std::string_view rule) {
   if (rule.starts_with("expand:")) return expand;
   if (rule.starts_with("sort-to-topk:")) return sort_to_topk;
   if (rule.starts_with("transposed-dot:")) return transposed_dot;
+  if (rule.starts_with("dot-to-sums:")) return dot_to_sums;
   return cleanup;
 }
 
@@ -254,6 +256,12 @@ std::vector<Row> other_rows() {
       {"transposed-dot: free dimensions exchanged", false,
        product + " t = f32[3,14] transpose(d), dimensions={1,0}\n"
                  " ROOT r = (f32[14,3], f32[3,14]) tuple(d, t)\n"},
+      {"dot-to-sums: few computed columns", true,
+       " v = f32[5000] parameter(0)\n x = f32[5000,4] parameter(1)\n y = f32[5000,4] negate(x)\n"
+       " ROOT d = f32[4] dot(v, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n"},
+      {"dot-to-sums: few computed columns", false,
+       " v = f32[5000] parameter(0)\n x = f32[5000,5] parameter(1)\n y = f32[5000,5] negate(x)\n"
+       " ROOT d = f32[5] dot(v, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n"},
   };
 }
 

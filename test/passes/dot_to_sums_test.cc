@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of a vector with few computed columns become sums; other products stay, and values agree.
+#include "passes/dot_to_sums.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "test/backend/agree.h"
+
+namespace braze {
+namespace {
+
+int64_t dots_after(std::string_view text) {
+  auto m = parse_hlo(text);
+  EXPECT_TRUE(m.ok()) << m.status();
+  if (!m.ok()) return -1;
+  EXPECT_TRUE(dot_to_sums(**m).ok());
+  int64_t n = 0;
+  for (const auto& i : (*m)->entry()->instrs()) n += i->is(Op::kDot);
+  return n;
+}
+
+// Accelerations of bodies: distances, their inverse cubes, and a product over the other bodies.
+std::string bodies(const std::string& n) {
+  const std::string pairs = "f32[" + n + "," + n + "]", vectors = "f32[" + n + "," + n + ",3]";
+  return "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
+         "ENTRY e { x = f32[" + n + ",3] parameter(0)\n m = f32[" + n + "] parameter(1)\n"
+         " xi = " + vectors + " broadcast(x), dimensions={1,2}\n xj = " + vectors + " broadcast(x), dimensions={0,2}\n"
+         " d = " + vectors + " subtract(xi, xj)\n q = " + vectors + " multiply(d, d)\n z = f32[] constant(0)\n"
+         " s = " + pairs + " reduce(q, z), dimensions={2}, to_apply=add\n h = f32[] constant(0.01)\n"
+         " hb = " + pairs + " broadcast(h), dimensions={}\n r = " + pairs + " add(s, hb)\n"
+         " w = " + pairs + " rsqrt(r)\n mb = " + pairs + " broadcast(m), dimensions={1}\n f = " + pairs +
+         " multiply(mb, w)\n"
+         " ROOT a = f32[" + n + ",3] dot(f, d), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+         "lhs_contracting_dims={1}, rhs_contracting_dims={1} }";
+}
+
+TEST(DotToSums, Bodies) {
+  EXPECT_EQ(dots_after(bodies("130")), 0);
+  auto exe = agree(bodies("130"), 2e-5);
+  ASSERT_NE(exe, nullptr);
+  EXPECT_LE(exe->stats().kernels, 2);
+  EXPECT_LE(exe->stats().arena_bytes, 1 << 14);  // no array of pairs
+}
+
+// The matrix on the left, two columns of two, a contracting dimension before the batch.
+TEST(DotToSums, OtherOrders) {
+  const std::string text =
+      "HloModule m\nENTRY e { v = f32[60,7] parameter(0)\n x = f32[60,2,7,2] parameter(1)\n"
+      " y = f32[60,2,7,2] sine(x)\n z = f32[60,2,7,2] add(y, x)\n b = f32[60,7,400] broadcast(v), dimensions={0,1}\n"
+      " p = f32[60,2,7,2,400] broadcast(z), dimensions={0,1,2,3}\n m = f32[60,2,7,2,400] cosine(p)\n"
+      " ROOT d = f32[7,2,2] dot(m, b), lhs_batch_dims={2}, rhs_batch_dims={1}, lhs_contracting_dims={0,4}, "
+      "rhs_contracting_dims={0,2} }";
+  EXPECT_EQ(dots_after(text), 0);
+  agree(text, 5e-5);
+}
+
+TEST(DotToSums, ProductsThatStay) {
+  const auto product = [](const std::string& matrix, const std::string& columns, const std::string& type) {
+    return "HloModule m\nENTRY e { v = " + type + "[50,600] parameter(0)\n x = " + type + "[50,600," + columns +
+           "] parameter(1)\n y = " + type + "[50,600," + columns + "] negate(x)\n ROOT d = " + type + "[50," +
+           columns + "] dot(v, " + matrix + "), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+           "lhs_contracting_dims={1}, rhs_contracting_dims={1} }";
+  };
+  EXPECT_EQ(dots_after(product("y", "4", "f32")), 0);
+  EXPECT_EQ(dots_after(product("x", "4", "f32")), 1);   // in memory already
+  EXPECT_EQ(dots_after(product("y", "5", "f32")), 1);   // more columns
+  EXPECT_EQ(dots_after(product("y", "4", "bf16")), 1);  // products would be rounded
+}
+
+}  // namespace
+}  // namespace braze
