@@ -153,10 +153,15 @@ std::unique_ptr<llvm::Module> make_module(llvm::LLVMContext& context, std::strin
                                           const Target& target) {
   auto m = std::make_unique<llvm::Module>(llvm::StringRef(name.data(), name.size()), context);
   m->setTargetTriple(target.triple);
-  // The layout depends on the triple only, and all targets have the host's.
+  // The layout depends on the triple only, and all targets have the host's. The machine is left for the
+  // first that needs one.
   static const std::string layout = [] {
-    auto machine = make_machine(host_target(), 2);
-    return machine.ok() ? (*machine)->createDataLayout().getStringRepresentation() : std::string();
+    constexpr int kLevel = CompileOptions().level;
+    auto machine = IdleMachines::all().take(host_target(), kLevel);
+    if (!machine.ok()) return std::string();
+    std::string text = (*machine)->createDataLayout().getStringRepresentation();
+    IdleMachines::all().give(host_target(), kLevel, std::move(machine).value());
+    return text;
   }();
   m->setDataLayout(layout);
   return m;

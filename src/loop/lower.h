@@ -28,6 +28,8 @@ struct Facts {
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   // Whether there is a generated kernel for a contraction; absent: for all. Others become plain loops.
   std::function<bool(const Contraction&)> can_contract;
+  // Only whether there is a kernel is asked: the first will do, not the best.
+  bool trial = false;
   int lanes(int bytes) const { return vector_bits / 8 / bytes; }
 };
 

@@ -146,7 +146,7 @@ Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts) {
       best = std::move(c);
       have = true;
     }
-    if (best.irregular == 0) break;
+    if (best.irregular == 0 || facts.trial) break;
   }
   k = std::move(best.kernel);
   return absl::OkStatus();

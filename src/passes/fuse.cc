@@ -28,7 +28,7 @@ using fusion::Group;
 
 class Fuser {
  public:
-  Fuser(Computation* c, const FuseOptions& o) : c_(c), o_(o) {}
+  Fuser(Computation* c, const FuseOptions& o) : c_(c), o_(o), trial_(o.facts) { trial_.trial = true; }
 
   Status run() {
     std::vector<Instr*> order = post_order(*c_);
@@ -265,7 +265,7 @@ class Fuser {
     Module scratch("trial");
     std::vector<Instr*> inputs;
     Computation* f = copy_group(g, scratch, &inputs, false);
-    return loop::lower(*f, "trial", o_.facts).ok();
+    return loop::lower(*f, "trial", trial_).ok();
   }
 
   // The group as a computation of `to`; `inputs` are the values its parameters stand for. `whole`: what
@@ -355,6 +355,7 @@ class Fuser {
 
   Computation* c_;
   const FuseOptions& o_;
+  loop::Facts trial_;
   absl::flat_hash_set<const Instr*> live_, cheap_;
   fusion::Groups groups_;
   fusion::Copies copies_;
