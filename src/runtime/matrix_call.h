@@ -21,6 +21,15 @@ struct MatrixKernels {
   static int64_t lanes() {
     return kComplex ? solve_kernels<T>().complex_lanes : solve_kernels<T>().lanes;
   }
+  // Of panels for so many right-hand sides.
+  static int64_t lanes_for(int64_t count) {
+    const int64_t narrow = solve_kernels<T>().narrow_lanes;
+    return !kComplex && count <= narrow ? narrow : lanes();
+  }
+  static void solve(T* x, int64_t step, const Triangle<T>& t, int64_t width) {
+    if (!kComplex && width != lanes()) return solve_kernels<T>().narrow_solve(x, step, t);
+    solve(x, step, t);
+  }
   static void solve(T* x, int64_t step, const Triangle<T>& t) {
     (kComplex ? solve_kernels<T>().complex_solve : solve_kernels<T>().solve)(x, step, t);
   }

@@ -25,9 +25,11 @@ constexpr int64_t kFactorSize = 64;  // the largest block that `factor` takes
 
 template <typename T>
 struct SolveKernels {
-  int64_t lanes, complex_lanes;  // of a panel
-  // Solves t·x = panel in place. Row i of the panel is at x + i·step (in panel rows, ±1).
+  int64_t lanes, narrow_lanes, complex_lanes;  // of a panel
+  // Solves t·x = panel in place. Row i of the panel is at x + i·step (in panel rows, ±1). A narrow panel
+  // holds the same bits in fewer lanes, for few right-hand sides.
   void (*solve)(T* x, int64_t step, const Triangle<T>& t);
+  void (*narrow_solve)(T* x, int64_t step, const Triangle<T>& t);
   void (*complex_solve)(T* x, int64_t step, const Triangle<T>& t);
   // c[i][l] -= sum over k < depth of a[i][k]·conj(panel[k][l]), for i < rows, l < width ≤ lanes.
   void (*update)(T* c, int64_t c_row, const T* a, int64_t a_row, const T* panel, int64_t depth,

@@ -18,9 +18,9 @@ constexpr int kSolveRows = 4, kSolveVectors = 1;
 #endif
 
 // Real numbers in the lanes of several vectors.
-template <typename T>
+template <typename T, int kCount = kSolveVectors>
 struct Reals {
-  static constexpr int kParts = 1, kVectors = kSolveVectors, kRows = kSolveRows;
+  static constexpr int kParts = 1, kVectors = kCount, kRows = kSolveRows;
   static constexpr int kLanes = kVectors * Lanes<T>::kCount;
   typename Lanes<T>::Vec v[kVectors];
 
@@ -229,9 +229,10 @@ bool complex_factor(T* a, int64_t row, int64_t n) {
 
 template <typename T>
 constexpr SolveKernels<T> solve_table() {
-  return {Reals<T>::kLanes,          Complexes<T>::kLanes,       solve<T, Reals<T>>,
-          solve<T, Complexes<T>>,    update<T, Reals<T>>,        update<T, Complexes<T>>,
-          factor<T>,                 complex_factor<T>};
+  return {Reals<T>::kLanes,       Reals<T, 1>::kLanes,    Complexes<T>::kLanes,
+          solve<T, Reals<T>>,     solve<T, Reals<T, 1>>,  solve<T, Complexes<T>>,
+          update<T, Reals<T>>,    update<T, Complexes<T>>, factor<T>,
+          complex_factor<T>};
 }
 
 }  // namespace

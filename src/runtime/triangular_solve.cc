@@ -27,7 +27,7 @@ class SolveCall : public LibraryCall {
   bool run(absl::Span<char* const> operands, absl::Span<char* const> results,
            Pool& pool) override {
     if (batch_ * n_ * count_ == 0) return true;
-    const int64_t lanes = Kernels::lanes(), panels = (count_ + lanes - 1) / lanes;
+    const int64_t lanes = Kernels::lanes_for(count_), panels = (count_ + lanes - 1) / lanes;
     const int64_t panel = n_ * lanes * kP;  // elements; a multiple of 64 bytes
     Scratch::Lease lease(scratch_, pool.threads() * panel * static_cast<int64_t>(sizeof(T)));
     if (!lease.data()) return false;
@@ -60,11 +60,11 @@ class SolveCall : public LibraryCall {
     const bool swap = (attrs_.transpose_a != TransposeA::kNo) == attrs_.left_side;
     Triangle<T> t{a, swap ? 1 : n_, swap ? n_ : 1, n_, attrs_.unit_diagonal,
                   attrs_.transpose_a == TransposeA::kAdjoint};
-    if (attrs_.lower != swap) return Kernels::solve(x, 1, t);
+    if (attrs_.lower != swap) return Kernels::solve(x, 1, t, lanes);
     t.data = a + kP * (n_ * n_ - 1);
     t.row = -t.row;
     t.column = -t.column;
-    Kernels::solve(x + (n_ - 1) * lanes * kP, -1, t);
+    Kernels::solve(x + (n_ - 1) * lanes * kP, -1, t, lanes);
   }
 
   const TriangularSolveAttrs attrs_;
