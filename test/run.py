@@ -105,9 +105,11 @@ READERS = ("mlir_text", "mlir_bytecode", "hlo_text", "hlo_proto")
 FUZZ_SECONDS = 30  # all readers at once
 
 
-def sanitizer_options():
+def sanitizer_options(leaks=True):
+    # Tests ask for more memory than there is: that must be null, as everywhere else.
+    os.environ.setdefault("ASAN_OPTIONS", "allocator_may_return_null=1" + ("" if leaks else ":detect_leaks=0"))
     os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
-    os.environ.setdefault("TSAN_OPTIONS", "halt_on_error=1")
+    os.environ.setdefault("TSAN_OPTIONS", "halt_on_error=1:allocator_may_return_null=1")
 
 
 def readers_sanitized():
@@ -143,8 +145,7 @@ def readers_fuzzed():
 
 def sanitized(build, sanitizers):
     """Every test program; under TSan those that start threads."""
-    sanitizer_options()
-    os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")  # LLVM's own, and what its errors leave behind
+    sanitizer_options(leaks=False)  # LLVM has its own, and its errors leave some behind
     names = THREADED if sanitizers == "thread" else ["*"]
     programs = [p for n in names for p in sorted(build.glob(f"test/braze_{n}_test"))]
     return [(p.name, lambda p=p: google_test(p)) for p in programs]
