@@ -43,9 +43,8 @@ class Fuser {
       if (!is_fusible(*i) || is_cheap(*i)) continue;
       if (!join_users(i) && !copy_to_users(i)) start_group(i);
     }
-    fusion::merge_outputs(groups_, o_.max_group,
-                          [&](const Group& g) { return has_kernel(g); }, o_.trace);
-    join_merged();
+    fusion::merge_outputs(groups_, o_.max_group, [&](const Group& g) { return has_kernel(g); },
+                          [&](const Group& p, const Group& g) { return follows(p, g); }, o_.trace);
     for (const Group& g : groups_.list)
       if (!g.members.empty()) TRY(outline(g));
     c_->erase_dead();
@@ -145,39 +144,9 @@ class Fuser {
     return true;
   }
 
-  // Elementwise groups whose readers were of several groups that have been merged since.
-  void join_merged() {
-    for (size_t k = groups_.list.size(); k-- > 0;) {
-      const Group p = groups_.list[k];
-      if (p.members.empty() || p.heavy || p.roots.size() != 1 || p.roots[0] == c_->root()) continue;
-      const int target = only_reader(*p.roots[0]);
-      if (target < 0 || target == static_cast<int>(k)) continue;
-      Group& g = groups_.list[target];
-      if (g.roots.size() < 2 || static_cast<int64_t>(g.members.size() + p.members.size()) > o_.max_group ||
-          !refusal(*p.roots[0], g).empty())
-        continue;
-      Group both = g;
-      both.members.insert(both.members.end(), p.members.begin(), p.members.end());
-      bool joins = has_kernel(both);
-      for (size_t m = 0; joins && m < p.members.size(); ++m) joins = copies_.join(p.members[m]);
-      if (!joins || !take_fuel("fuse", p.roots[0]->name)) continue;
-      if (o_.trace) o_.trace(*p.roots[0], *g.members[0], "fused with merged readers");
-      for (const Instr* i : p.members) groups_.of[i] = target;
-      g = std::move(both);
-      groups_.list[k] = {};
-    }
-  }
-
-  // The one group that all users of `i` are in, or -1.
-  int only_reader(const Instr& i) const {
-    int target = -1;
-    for (const Instr* u : i.users) {
-      if (!live_.contains(u)) continue;
-      auto it = groups_.of.find(u);
-      if (it == groups_.of.end() || (target >= 0 && it->second != target)) return -1;
-      target = it->second;
-    }
-    return target;
+  // Whether group p of one root may be computed where its readers, all in `g` by now, ask for it.
+  bool follows(const Group& p, const Group& g) {
+    return refusal(*p.roots[0], g).empty() && std::all_of(p.members.begin(), p.members.end(), [&](const Instr* i) { return copies_.join(i); });
   }
 
   // Why `i` must not join, or "".

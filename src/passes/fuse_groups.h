@@ -33,9 +33,11 @@ struct Groups {
 //
 // and then moves what only one of them reads any more into it, where it walks rows.
 //
-// `has_kernel` tells if the merged group still has one kernel, `max_group` bounds its size.
+// `has_kernel` tells if the merged group still has one kernel, `follows` if the first group, of one root, may
+// be computed where the second reads it; `max_group` bounds a group's size.
 void merge_outputs(Groups& groups, int64_t max_group,
                    const std::function<bool(const Group&)>& has_kernel,
+                   const std::function<bool(const Group&, const Group&)>& follows,
                    const std::function<void(const Instr&, const Instr&, std::string_view)>& trace);
 
 }  // namespace braze::fusion

@@ -19,8 +19,9 @@ constexpr size_t kMaxVisited = 4000;  // instructions looked at to prove that no
 class Merger {
  public:
   Merger(Groups& g, int64_t max_group, const std::function<bool(const Group&)>& has_kernel,
+         const std::function<bool(const Group&, const Group&)>& follows,
          const std::function<void(const Instr&, const Instr&, std::string_view)>& trace)
-      : groups_(g), max_group_(max_group), has_kernel_(has_kernel), trace_(trace) {}
+      : groups_(g), max_group_(max_group), has_kernel_(has_kernel), follows_(follows), trace_(trace) {}
 
   void run() {
     std::vector<int> order(groups_.list.size());
@@ -140,8 +141,9 @@ class Merger {
     return true;
   }
 
-  // Moves group p into the only one that reads it, if that walks rows and all of p goes along them.
-  // Merged groups may have become the only reader of what several read before.
+  // Moves group p into the only one that reads it, if that walks rows and all of p goes along them, or has
+  // been merged and p is elementwise code that may follow its readers. Merged groups may have become the
+  // only reader of what several read before.
   void sink(int p) {
     int g = -1;
     for (const Instr* r : at(p).roots) {
@@ -157,17 +159,18 @@ class Merger {
     if (g < 0) return;
     const Group &from = at(p), &to = at(g);
     const Dims* rows = row_space(to);
-    if (!rows || static_cast<int64_t>(from.members.size() + to.members.size()) > max_group_) return;
-    for (const Instr* m : from.members)
-      if (!along_rows(*m, *rows)) return;
+    if (static_cast<int64_t>(from.members.size() + to.members.size()) > max_group_) return;
+    const bool along = rows && std::all_of(from.members.begin(), from.members.end(),
+                                           [&](const Instr* m) { return along_rows(*m, *rows); });
+    if (!along && (from.heavy || from.roots.size() != 1 || to.roots.size() < 2)) return;
     Group merged;
     merged.members = to.members;
     merged.members.insert(merged.members.end(), from.members.begin(), from.members.end());
     std::sort(merged.members.begin(), merged.members.end(),
               [&](const Instr* a, const Instr* b) { return position(a) > position(b); });
     merged.roots = to.roots;
-    merged.heavy = true;
-    const bool fits = has_kernel_(merged) && take_fuel("fuse", from.roots[0]->name);
+    merged.heavy = to.heavy || from.heavy;
+    const bool fits = has_kernel_(merged) && (along || follows_(from, to)) && take_fuel("fuse", from.roots[0]->name);
     if (trace_) trace_(*from.roots[0], *to.roots[0], fits ? "fused" : "no single kernel");
     if (!fits) return;
     for (const Instr* m : merged.members) groups_.of[m] = g;
@@ -263,6 +266,7 @@ class Merger {
   std::map<int64_t, int64_t> spans_;
   const int64_t max_group_;
   const std::function<bool(const Group&)>& has_kernel_;
+  const std::function<bool(const Group&, const Group&)>& follows_;
   const std::function<void(const Instr&, const Instr&, std::string_view)>& trace_;
 };
 
@@ -270,8 +274,9 @@ class Merger {
 
 void merge_outputs(Groups& groups, int64_t max_group,
                    const std::function<bool(const Group&)>& has_kernel,
+                   const std::function<bool(const Group&, const Group&)>& follows,
                    const std::function<void(const Instr&, const Instr&, std::string_view)>& trace) {
-  Merger(groups, max_group, has_kernel, trace).run();
+  Merger(groups, max_group, has_kernel, follows, trace).run();
 }
 
 }  // namespace braze::fusion
