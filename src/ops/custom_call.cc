@@ -59,13 +59,16 @@ Registry& registry() {
   return *r;
 }
 
+bool calls_python(std::string_view target) {
+  return target.find("python") != std::string_view::npos && target.find("callback") != std::string_view::npos;
+}
+
 // Why a target that Braze will never know by itself is not there.
 std::string_view reason(std::string_view target) {
-  if (target.find("python") != std::string_view::npos &&
-      target.find("callback") != std::string_view::npos)
+  if (calls_python(target))
     return "it calls back into Python, which only the host process that made the program can do; "
            "the PJRT plugin passes such calls to the host's FFI handlers";
-  if (target == "CustomSPMDPartitioning" || target == "InspectSharding")
+  if (needs_host_process(target))
     return "it must be resolved by the partitioner, with the Python process that made the program";
   return "no function of this name is registered";
 }
@@ -81,6 +84,10 @@ size_t skip(std::string_view s, size_t i) {
 }
 
 }  // namespace
+
+bool needs_host_process(std::string_view target) {
+  return calls_python(target) || target == "CustomSPMDPartitioning" || target == "InspectSharding";
+}
 
 Result<Literal> eval_scratch(const EvalContext& ctx, Op op, absl::Span<const Literal> operands,
                              Attrs attrs, const Shape* shape) {

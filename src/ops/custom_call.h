@@ -32,6 +32,8 @@ struct CustomCallDef {
 
 // The definition of a target, or null.
 const CustomCallDef* find_custom_call(std::string_view target);
+// Whether a target stands for code of the process that made the program: a Python callback, a partitioner.
+bool needs_host_process(std::string_view target);
 // Adds a target, or replaces one, for the whole process; safe from any thread. `target` is copied.
 Status register_custom_call(const CustomCallDef& d);
 // All targets, sorted: for documentation and messages.
