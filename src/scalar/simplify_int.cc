@@ -127,7 +127,8 @@ Scalar and_laws(Graph& g, Dtype t, Scalar a, Scalar b) {
   if (c == 0) return b;
   if (c == (is_pred(t) ? 1 : wrap(t, -1))) return a;
   // A mask of low ones that covers the range.
-  if (c > 0 && (c & (c + 1)) == 0 && has_range(g, a) && g.range(a).lo >= 0 && g.range(a).hi <= c)
+  const uint64_t mask = static_cast<uint64_t>(c);
+  if (c > 0 && (mask & (mask + 1)) == 0 && has_range(g, a) && g.range(a).lo >= 0 && g.range(a).hi <= c)
     return a;
   return join_constants(g, Op::kAnd, t, a, b);
 }
