@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/compile.h"
 
+#include <algorithm>
 #include <chrono>
 
+#include "base/float_environment.h"
 #include "backend/debug_session.h"
 #include "backend/padded.h"
 #include "backend/pipeline.h"
@@ -178,6 +180,7 @@ Status optimize(Module& m, const CompileOptions& options, CompileStats* stats) {
 
 Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
                                             const CompileOptions& options) {
+  const FloatEnvironment floats;  // constants are folded
   std::vector<Shape> parameters;
   for (const Instr* p : module->entry()->params()) parameters.push_back(p->shape);
   Shape result = module->entry()->root()->shape;
@@ -233,7 +236,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     stats.code_loaded = kernels.cached;
     count_work(plan, plan.steps, &stats);
     if (session) session->compiled(plan, target, stats);
-    auto pool = options.threads > 0 ? std::make_unique<Pool>(options.threads) : nullptr;
+    auto pool = options.threads > 0 ? std::make_unique<Pool>(std::min(options.threads, 1024)) : nullptr;
     out = std::make_unique<CpuExecutable>(std::move(plan), std::move(kernels), std::move(pool));
   } else {
     return invalid("no backend '", options.backend, "': choose cpu, reference or kernel");

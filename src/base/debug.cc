@@ -7,6 +7,7 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -164,8 +165,10 @@ const Debug& debug() {
     std::string flags = xla ? xla : "";
     size_t first = flags.find_first_not_of(" \t\n");
     if (first != std::string::npos && flags[first] != '-') {
-      std::ifstream in(flags);
-      if (in) flags.assign(std::istreambuf_iterator<char>(in), {});
+      std::error_code error;
+      std::ifstream in;
+      if (std::filesystem::is_regular_file(flags, error)) in.open(flags);
+      if (in.is_open()) flags.assign(std::istreambuf_iterator<char>(in), {});
     }
     auto* d = new Debug(parse_debug(own ? own : "", flags));
     const char* fuel = std::getenv("BRAZE_FUEL");

@@ -132,7 +132,7 @@ std::string DiskCache::path(const Hash128& key) const {
 
 Result<std::string> DiskCache::get(const Hash128& key) {
   const std::string name = path(key);
-  File f(open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  File f(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (f.fd() < 0) {
     if (errno == ENOENT) return not_found(name);
     return internal(name, ": ", because());
@@ -144,6 +144,7 @@ Result<std::string> DiskCache::get(const Hash128& key) {
       std::memcmp(h.magic, kMagic, sizeof(kMagic)) != 0 || !(h.key == key))
     return internal(name, " is no entry of this cache");
   if (static_cast<uint64_t>(s.st_size) - sizeof(h) != h.size) return internal(name, " is cut short");
+  if (s.st_size > limit_) return internal(name, " is larger than the whole cache may be");
   std::string bytes(h.size, '\0');
   if (!read_all(f.fd(), bytes.data(), bytes.size())) return internal(name, ": ", because());
   if (!(hash128(bytes) == h.checksum)) return internal(name, " is damaged");

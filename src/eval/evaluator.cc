@@ -9,6 +9,7 @@
 #include <ctime>
 #include <vector>
 
+#include "base/float_environment.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "ops/quantized.h"
@@ -442,10 +443,12 @@ Result<Literal> evaluate(const Module& m, absl::Span<const Literal> args, const 
 
 Result<Literal> evaluate(const Computation& c, absl::Span<const Literal> args,
                          const EvalOptions& o) {
+  const FloatEnvironment floats;
   return Evaluator(o, c.module()).run(c, args);
 }
 
 Result<Literal> evaluate(const Instr& i, absl::Span<const Literal> operands, const EvalOptions& o) {
+  const FloatEnvironment floats;
   return Evaluator(o, i.parent ? i.parent->module() : nullptr).run_instr(i, operands);
 }
 

@@ -5,38 +5,12 @@
 
 #include "loop/lower.h"
 #include "ops/op_def.h"
+#include "ops/window_math.h"
 
 namespace braze::loop {
 namespace {
 
 using scalar::Value;
-
-struct Scan {
-  int64_t dim = -1;
-  bool reverse = false;
-  bool exclusive = false;  // one more output: the first (or last) is of no elements
-};
-
-// cumsum and its kind: one dimension has a window of its full size, padded on one side.
-Scan find_scan(const Instr& op) {
-  Scan s;
-  const Window& w = op.as<WindowAttrs>().window;
-  for (size_t d = 0; d < w.size(); ++d) {
-    int64_t n = op.operand(0)->shape.dims[d];
-    if (w[d].stride != 1 || w[d].window_dilation != 1 || w[d].base_dilation != 1) return {};
-    if (w[d].size == 1 && w[d].pad_low == 0 && w[d].pad_high == 0) continue;
-    if (s.dim >= 0 || w[d].size != n) return {};
-    bool forward = w[d].pad_low == n - 1 && w[d].pad_high == 0;
-    bool backward = w[d].pad_low == 0 && w[d].pad_high == n - 1;
-    bool after = w[d].pad_low == n && w[d].pad_high == 0;
-    bool before = w[d].pad_low == 0 && w[d].pad_high == n;
-    if (!forward && !backward && !after && !before) return {};
-    s.dim = static_cast<int64_t>(d);
-    s.reverse = backward || before;
-    s.exclusive = after || before;
-  }
-  return s;
-}
 
 class WindowLowering {
  public:
@@ -52,8 +26,8 @@ class WindowLowering {
     bind_parameters(e_, fused_);
     for (int64_t j = 0; j < operands_; ++j)
       init_.push_back(e_.element(op_->operand(operands_ + j), {}));
-    Scan s = find_scan(*op_);
-    if (s.dim >= 0 && dims_[s.dim] > 8) scan(s);
+    const Scan s = find_scan(op_->as<WindowAttrs>().window, op_->operand(0)->shape.dims);
+    if (s.dim >= 0) scan(s);
     else window();
     return e_.status();
   }
@@ -160,6 +134,9 @@ class WindowLowering {
     return next;
   }
 
+  static Dtype wide_type(Dtype real) { return byte_size(real) < 4 ? Dtype::kF32 : Dtype::kF64; }
+  Value cast(Value v, Dtype real) { return {g_.cast(real, v.re), v.im ? g_.cast(real, v.im) : Scalar{}}; }
+
   void scan(Scan s) {
     // The frame runs over all other dimensions.
     Dims space;
@@ -176,7 +153,11 @@ class WindowLowering {
     for (int64_t d = 0; d < static_cast<int64_t>(dims_.size()); ++d)
       index.push_back(d == s.dim ? i : f.index[rest++]);
     l->accumulators.emplace_back();
-    std::vector<Value> acc = open(&l->accumulators[0], init_);
+    const Dtype t = op_->operand(0)->shape.dtype;
+    const std::optional<Op> sum = operands_ == 1 ? known_combiner(*op_->calls[0]) : std::nullopt;
+    const bool wide = sum && sums_wide(*sum, t);
+    const Dtype type = wide ? wide_type(real_of(t)) : real_of(t);
+    std::vector<Value> acc = open(&l->accumulators[0], wide ? std::vector<Value>{cast(init_[0], type)} : init_);
     // Exclusive: the element that follows this output, which the last one has not.
     Index from = index;
     Scalar some;
@@ -187,8 +168,17 @@ class WindowLowering {
     std::vector<Value> args = s.reverse ? std::vector<Value>() : acc;
     for (int64_t j = 0; j < operands_; ++j) args.push_back(e_.element(op_->operand(j), from, some));
     if (s.reverse) args.insert(args.end(), acc.begin(), acc.end());
-    std::vector<Value> next = e_.apply(*op_->calls[0], args);
-    e_.bind_value(op_, index, s.exclusive ? acc : next);
+    std::vector<Value> next;
+    if (wide) {
+      const Value a = cast(args[0], type), b = cast(args[1], type);
+      next = {combine_in(g_, *sum, type, {a.re, {}}, {b.re, {}})};
+      if (a.im) next[0].im = combine_in(g_, *sum, type, {a.im, {}}, {b.im, {}}).re;
+    } else {
+      next = e_.apply(*op_->calls[0], args);
+    }
+    std::vector<Value> value = s.exclusive ? acc : next;
+    if (wide) value[0] = cast(value[0], real_of(t));
+    e_.bind_value(op_, index, std::move(value));
     store_outputs(&l->body, index);
     close(&l->accumulators[0], next);
     f.vector->body.push_back(make_loop(l));

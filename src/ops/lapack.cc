@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/lapack.h"
 
+#include <complex>
+#include <cmath>
 #include <atomic>
 #include <mutex>
 
@@ -179,6 +181,9 @@ Int potrf(char uplo, Int n, T* a) {
   Int info = 0;
   const Int lda = lead(n);
   Symbols<T>::potrf(&uplo, &n, a, &lda, &info, 1);
+  // OpenBLAS's own single-precision version takes a NaN for positive.
+  for (Int k = 0; info == 0 && k < n; ++k)
+    if (std::isnan(std::real(a[k * static_cast<size_t>(lda) + k]))) info = k + 1;
   return info;
 }
 

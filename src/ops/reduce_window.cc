@@ -110,12 +110,17 @@ Result<Literal> eval_reduce_window(const EvalContext& ctx) {
   Dims index(out_dims.size(), 0);
   const int64_t count = product(out_dims);
   int64_t o = 0;
-  // Every step rounds to the element type, as in the kernels.
+  // Every step rounds to the element type, as in the kernels; but for running sums.
   auto op = many ? std::nullopt : plain_combiner(*ctx.instr.calls[0]);
   const bool narrow = op && is_float(shape.dtype) && bit_size(shape.dtype) < 32;
-  if (narrow && (*op == Op::kAdd || *op == Op::kMultiply)) op.reset();
+  const bool wide = op && find_scan(ctx.as<WindowAttrs>().window, in).dim >= 0 && sums_wide(*op, shape.dtype);
+  if (!wide && narrow && (*op == Op::kAdd || *op == Op::kMultiply)) op.reset();
   if (op) {
-    with_native(shape.dtype, [&](auto zero) {
+    const auto in_type = [&](auto f) {
+      if (wide) with_wide(shape.dtype, f);
+      else with_native(shape.dtype, f);
+    };
+    in_type([&](auto zero) {
       using T = decltype(zero);
       const std::vector<T> data = widen<T>(ctx.operand(0));
       const T init = wide_at<T>(ctx.operand(1), 0);

@@ -81,4 +81,30 @@ Taps taps_at(int64_t position, int64_t in, const WindowDim& w, int64_t size) {
   return t;
 }
 
+Scan find_scan(const Window& w, DimSpan in) {
+  constexpr int64_t kShort = 8;
+  Scan s;
+  for (size_t d = 0; d < w.size(); ++d) {
+    const int64_t n = in[d];
+    if (w[d].stride != 1 || w[d].window_dilation != 1 || w[d].base_dilation != 1) return {};
+    if (w[d].size == 1 && w[d].pad_low == 0 && w[d].pad_high == 0) continue;
+    if (s.dim >= 0 || w[d].size != n) return {};
+    const bool forward = w[d].pad_low == n - 1 && w[d].pad_high == 0;
+    const bool backward = w[d].pad_low == 0 && w[d].pad_high == n - 1;
+    const bool after = w[d].pad_low == n && w[d].pad_high == 0;
+    const bool before = w[d].pad_low == 0 && w[d].pad_high == n;
+    if (!forward && !backward && !after && !before) return {};
+    s.dim = static_cast<int64_t>(d);
+    s.reverse = backward || before;
+    s.exclusive = after || before;
+    if (n + s.exclusive <= kShort) return {};
+  }
+  return s;
+}
+
+bool sums_wide(Op op, Dtype t) {
+  if (op == Op::kAdd && is_complex(t)) return real_of(t) == Dtype::kF32;
+  return (op == Op::kAdd || op == Op::kMultiply) && is_float(t) && byte_size(t) < 8;
+}
+
 }  // namespace braze

@@ -6,8 +6,10 @@
 
 #include <string_view>
 
-#include "ir/attrs.h"
 #include "base/status.h"
+#include "ir/attrs.h"
+#include "ir/dtype.h"
+#include "ir/opcode.h"
 
 namespace braze {
 
@@ -23,5 +25,17 @@ struct Taps {
   int64_t count = 0, k0 = 0, dk = 0, j0 = 0, dj = 0;
 };
 Taps taps_at(int64_t position, int64_t in, const WindowDim& w, int64_t size);
+
+// A scan, cumsum and its kind: along one dimension, of more than 8 outputs, each window covers all earlier
+// (or later) elements.
+struct Scan {
+  int64_t dim = -1;  // -1: the window is no scan
+  bool reverse = false;
+  bool exclusive = false;  // one more output: the first (or last) is of no elements
+};
+Scan find_scan(const Window& w, DimSpan in);
+// Whether a scan by `op` of elements of type t accumulates in a wider type: f32 for narrower floats, f64 for
+// f32 and its complex numbers. Its last outputs are sums of many.
+bool sums_wide(Op op, Dtype t);
 
 }  // namespace braze

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/blocks.h"
+#include "base/float_environment.h"
 #include "base/trace.h"
 #include "eval/evaluator.h"
 #include "loop/interpret.h"
@@ -83,6 +84,7 @@ Status Executor::run_observed(absl::Span<const void* const> arguments,
 }
 
 Status Executor::run_call(Call& c) {
+  const FloatEnvironment floats;
   const absl::Span<const void* const> arguments = c.arguments;
   const absl::Span<void* const> results = c.results;
   if (arguments.size() != plan_.argument_buffers.size() ||

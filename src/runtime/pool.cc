@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/debug.h"
+#include "base/float_environment.h"
 
 namespace braze {
 namespace {
@@ -105,6 +106,7 @@ void Pool::run_chunks(int id) {
 }
 
 void Pool::work(int id) {
+  const FloatEnvironment floats;
   uint64_t last = 0;
   while (wait_for_ticket(last)) {
     last = job_.ticket.load(std::memory_order_acquire);

@@ -91,6 +91,12 @@ TEST_F(DiskCacheTest, SaysWhatItCannotDo) {
   EXPECT_FALSE(folder_in_place.put(key(1), "x").ok());
   EXPECT_EQ(files(), 1u) << "nothing unfinished stays";
   EXPECT_FALSE(DiskCache(folder_, 10).put(key(2), "more than fits").ok());
+  // What would block, or take more memory than the cache may, is not read.
+  ASSERT_EQ(mkfifo(file(key(3)).c_str(), 0600), 0);
+  EXPECT_FALSE(folder_in_place.get(key(3)).ok());
+  ASSERT_TRUE(folder_in_place.put(key(4), std::string(1000, 'x')).ok());
+  EXPECT_TRUE(folder_in_place.get(key(4)).ok());
+  EXPECT_FALSE(DiskCache(folder_, 500).get(key(4)).ok());
 }
 
 TEST_F(DiskCacheTest, OldestGoesFirst) {

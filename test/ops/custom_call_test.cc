@@ -130,6 +130,11 @@ TEST(Lapack, Potrf) {
   const Literal r = must(call("lapack_dpotrf_ffi", {indefinite},
                               {of(Dtype::kF64, {2, 2}), of(Dtype::kS32, {})}, "{uplo = 85 : ui8}"));
   EXPECT_EQ(r.parts()[1].get_int(0), 2);
+  // A NaN is not positive, whatever version of LAPACK is there.
+  const Literal nan = Literal::of(Dtype::kF32, {2, 2}, {std::numeric_limits<float>::quiet_NaN(), 1.0f, 1.0f, 3.0f});
+  const Literal n = must(call("lapack_spotrf_ffi", {nan},
+                              {of(Dtype::kF32, {2, 2}), of(Dtype::kS32, {})}, "{uplo = 76 : ui8}"));
+  EXPECT_EQ(n.parts()[1].get_int(0), 1);
 }
 
 TEST(Lapack, GetrfHasPivotsFromOne) {
