@@ -17,7 +17,7 @@ constexpr int kSpins = 20000;      // of a worker before it sleeps, about 100 µ
 constexpr int kPatience = 100000;  // of the caller before it offers its core to others
 constexpr int64_t kChunks = 4;     // per thread, if they are large enough
 constexpr int64_t kAwake = 4;      // an awake worker is worth this much less work than one to be woken
-constexpr int64_t kMany = 64;      // runs, too small each, are worth a waking together
+constexpr int64_t kMany = 64;      // runs, too small each, are worth a waking together; or a look at the caller's core
 
 inline void pause() {
 #if defined(__x86_64__)
@@ -57,6 +57,7 @@ Pool& Pool::shared() {
 }
 
 void Pool::leave_core_to_caller() {
+  if (runs_++ % kMany != 0) return;
   const int core = sched_getcpu();
   if (core < 0 || core == caller_core_) return;
   caller_core_ = core;

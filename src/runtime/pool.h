@@ -81,6 +81,7 @@ class Pool {
   // The caller's own, apart from the lines that workers watch.
   alignas(64) std::mutex run_mutex_;
   int64_t small_runs_ = 0;  // that sleeping workers missed
+  int64_t runs_ = 0;
   int caller_core_ = -1;
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
