@@ -98,7 +98,7 @@ def noise(result):
     if not loud:
         return []
     return [f"**The machine was not quiet**: {loud} of {len(result['rows'])} rows, marked `?`, come from rounds in which others "
-            "used the processors; times in them are too long and ratios rough.", ""]
+            "used the processors or the canary ran slowly; times in them may be too long, and ratios rough.", ""]
 
 
 def render(result):

@@ -190,6 +190,8 @@ def total_of(jobs, total):
               flush=True)
         if failed:
             print(out[-20000:], flush=True)
+        elif skipped and not passed:
+            print(f"  skipped: {out.strip()}", flush=True)
         for i, n in enumerate((passed, failed, skipped)):
             total[i] += n
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/compile.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "base/float_environment.h"
@@ -236,7 +235,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     stats.code_loaded = kernels.cached;
     count_work(plan, plan.steps, &stats);
     if (session) session->compiled(plan, target, stats);
-    auto pool = options.threads > 0 ? std::make_unique<Pool>(std::min(options.threads, 1024)) : nullptr;
+    auto pool = options.threads > 0 ? std::make_unique<Pool>(options.threads) : nullptr;
     out = std::make_unique<CpuExecutable>(std::move(plan), std::move(kernels), std::move(pool));
   } else {
     return invalid("no backend '", options.backend, "': choose cpu, reference or kernel");

@@ -50,7 +50,8 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
 constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",
-                                          "cleanup", "sort-to-topk", "transposed-dot", "dot-to-sums", "recompute", "fuse"};
+                                          "cleanup", "sort-to-topk", "transposed-dot", "dot-to-sums",
+                                          "recompute", "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/lapack.h"
 
-#include <complex>
-#include <cmath>
 #include <atomic>
+#include <cmath>
+#include <complex>
 #include <mutex>
 
 namespace braze::lapack {

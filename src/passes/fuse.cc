@@ -146,7 +146,9 @@ class Fuser {
 
   // Whether group p of one root may be computed where its readers, all in `g` by now, ask for it.
   bool follows(const Group& p, const Group& g) {
-    return refusal(*p.roots[0], g).empty() && std::all_of(p.members.begin(), p.members.end(), [&](const Instr* i) { return copies_.join(i); });
+    return refusal(*p.roots[0], g).empty() &&
+           std::all_of(p.members.begin(), p.members.end(),
+                       [&](const Instr* i) { return copies_.join(i); });
   }
 
   // Why `i` must not join, or "".

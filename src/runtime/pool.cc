@@ -25,6 +25,7 @@ inline void pause() {
 #endif
 }
 
+constexpr int kMostThreads = 1024;
 constexpr size_t kFewWorkers = 8;  // more find cores of their own without help
 
 int available_cores() {
@@ -35,8 +36,8 @@ int available_cores() {
 
 }  // namespace
 
-Pool::Pool(int threads) : shares_(static_cast<size_t>(std::max(threads, 1))) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+Pool::Pool(int threads) : shares_(static_cast<size_t>(std::clamp(threads, 1, kMostThreads))) {
+  for (int i = 1; i < static_cast<int>(shares_.size()); ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
 Pool::~Pool() {
@@ -51,7 +52,7 @@ Pool::~Pool() {
 Pool& Pool::shared() {
   // Never destroyed: worker threads may outlive the statics of a host process that exits.
   const int64_t asked = debug().threads;
-  static Pool* pool = new Pool(asked > 0 ? static_cast<int>(std::min<int64_t>(asked, 1024))
+  static Pool* pool = new Pool(asked > 0 ? static_cast<int>(std::min<int64_t>(asked, kMostThreads))
                                          : available_cores());
   return *pool;
 }

@@ -21,15 +21,16 @@ namespace braze {
 
 class Pool {
  public:
-  // threads ≥ 1, the caller of run included.
+  // threads ≥ 1, the caller of run included; of more than 1,024 so many.
   explicit Pool(int threads);
   ~Pool();
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Runs f(begin, end, thread) over chunks of [0, items), on the caller and the workers. `grain` is the
   // fewest items worth waking a worker for; chunks are that large, or a quarter if the workers are awake
-  // (or many such runs found them asleep) and nothing else runs. Returns when all are done. One run at a time: a second caller waits, or does
-  // all by itself if there is little to do. f must give the same results for any split.
+  // (or many such runs found them asleep) and nothing else runs. Returns when all are done. One run at a
+  // time: a second caller waits, or does all by itself if there is little to do. f must give the same
+  // results for any split.
   // A small function is handed over by value, in the cache line that wakes the workers.
   template <typename F>
   void run(int64_t items, int64_t grain, const F& f) {
