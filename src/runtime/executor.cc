@@ -2,6 +2,7 @@
 #include "runtime/executor.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 
@@ -192,6 +193,23 @@ Status Executor::native_loop(const codegen::LoadedDriver& d, Call& c) {
   return n.status;
 }
 
+namespace {
+
+// A phase of a kernel with its buffers, small enough for the pool to hand over by value: workers need not
+// fetch the addresses from the caller's stack.
+constexpr size_t kFewBuffers = 9;
+struct FewBuffers {
+  codegen::PhaseFunction* function;
+  char* scratch;
+  int64_t scratch_bytes;
+  std::array<char*, kFewBuffers> at;
+  void operator()(int64_t begin, int64_t end, int thread) const {
+    function(const_cast<char**>(at.data()), begin, end, scratch + thread * scratch_bytes);
+  }
+};
+
+}  // namespace
+
 Status Executor::kernel(const PlanStep& s, Call& c) {
   const loop::Kernel& kernel = *plan_.kernels[s.kernel];
   absl::InlinedVector<char*, 16> buffers;
@@ -207,6 +225,14 @@ Status Executor::kernel(const PlanStep& s, Call& c) {
     if (b.role == loop::Role::kWorkspace) workspace += (b.elements * byte_size(b.dtype) + 63) / 64 * 64;
   }
   buffers.push_back(workspace);  // a contraction's own
+  if (buffers.size() <= kFewBuffers) {
+    for (const codegen::LoadedPhase& p : k.phases) {
+      FewBuffers call{p.function, c.scratch, scratch_bytes_, {}};
+      std::copy(buffers.begin(), buffers.end(), call.at.begin());
+      pool_->run(p.items, p.grain, call);
+    }
+    return absl::OkStatus();
+  }
   for (const codegen::LoadedPhase& p : k.phases)
     pool_->run(p.items, p.grain,
                [f = p.function, at = buffers.data(), scratch = c.scratch, bytes = scratch_bytes_](

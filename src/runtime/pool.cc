@@ -36,16 +36,17 @@ int available_cores() {
 
 }  // namespace
 
-Pool::Pool(int threads) : shares_(static_cast<size_t>(std::clamp(threads, 1, kMostThreads))) {
+Pool::Pool(int threads)
+    : shares_(static_cast<size_t>(std::clamp(threads, 1, kMostThreads))), sleeps_(shares_.size()) {
   for (int i = 1; i < static_cast<int>(shares_.size()); ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
 Pool::~Pool() {
-  {
-    std::lock_guard<std::mutex> lock(sleep_mutex_);
-    stop_.store(true);
+  stop_.store(true);
+  for (Sleep& s : sleeps_) {
+    s.asleep.store(0);
+    s.asleep.notify_one();
   }
-  wake_.notify_all();
   for (std::thread& t : workers_) t.join();
 }
 
@@ -70,50 +71,57 @@ void Pool::leave_core_to_caller() {
   for (std::thread& t : workers_) pthread_setaffinity_np(t.native_handle(), sizeof(others), &others);
 }
 
-bool Pool::wait_for_ticket(uint64_t last) {
-  for (int i = 0; i < kSpins; ++i) {
-    if (job_.ticket.load(std::memory_order_acquire) != last) return true;
-    if (stop_.load(std::memory_order_relaxed)) return false;
-    pause();
-  }
-  std::unique_lock<std::mutex> lock(sleep_mutex_);
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  wake_.wait(lock, [&] { return stop_.load() || job_.ticket.load(std::memory_order_seq_cst) != last; });
-  sleepers_.fetch_sub(1, std::memory_order_relaxed);
-  return job_.ticket.load(std::memory_order_acquire) != last;
+bool Pool::any_asleep(int64_t ways) const {
+  for (int64_t w = 1; w < ways; ++w)
+    if (sleeps_[w].asleep.load(std::memory_order_relaxed) != 0) return true;
+  return false;
 }
 
-int64_t Pool::take(int id) {
-  const int n = threads();
-  for (int k = 0; k < n; ++k) {
-    std::atomic<uint64_t>& range = shares_[(id + k) % n].range;
-    uint64_t r = range.load(std::memory_order_acquire);
-    while (true) {
-      uint64_t first = r & 0xffffffff, end = r >> 32;
-      if (first >= end) break;
-      uint64_t left = k == 0 ? (end << 32 | (first + 1)) : ((end - 1) << 32 | first);
-      if (range.compare_exchange_weak(r, left, std::memory_order_acq_rel, std::memory_order_acquire))
-        return static_cast<int64_t>(k == 0 ? first : end - 1);
+bool Pool::wait_for_share(int id) {
+  const auto waiting = [&] {
+    const uint64_t r = shares_[id].range.load(std::memory_order_acquire);
+    return (r & 0xffffffff) >= r >> 32;
+  };
+  while (true) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (!waiting()) return true;
+      if (stop_.load(std::memory_order_relaxed)) return false;
+      pause();
     }
+    // A caller that fills the share just now may not see that this thread sleeps. It does the work itself
+    // then, and wakes this thread with its next run.
+    std::atomic<int32_t>& asleep = sleeps_[id].asleep;
+    asleep.store(1);
+    if (!waiting()) asleep.store(0);
+    else if (!stop_.load()) asleep.wait(1);
   }
-  return -1;
 }
 
 // What the run is about is read after a chunk was taken: until then it may be the run before or after.
-void Pool::run_chunks(int id) {
-  for (int64_t c = take(id); c >= 0; c = take(id)) {
-    job_.call(job_.state, job_.items * c / job_.chunks, job_.items * (c + 1) / job_.chunks, id);
-    unfinished_.fetch_sub(1, std::memory_order_acq_rel);
+bool Pool::run_one(int id) {
+  const int n = threads();
+  for (int k = 0; k < n; ++k) {
+    Share& share = shares_[(id + k) % n];
+    uint64_t r = share.range.load(std::memory_order_acquire);
+    while (true) {
+      const uint64_t first = r & 0xffffffff, end = r >> 32;
+      if (first >= end) break;
+      __builtin_prefetch(share.state + sizeof(share.state) - 1);
+      const uint64_t left = k == 0 ? (end << 32 | (first + 1)) : ((end - 1) << 32 | first);
+      if (!share.range.compare_exchange_weak(r, left, std::memory_order_acq_rel, std::memory_order_acquire))
+        continue;
+      const int64_t c = static_cast<int64_t>(k == 0 ? first : end - 1);
+      share.call(share.state, share.items * c / share.chunks, share.items * (c + 1) / share.chunks, id);
+      return true;
+    }
   }
+  return false;
 }
 
 void Pool::work(int id) {
   const FloatEnvironment floats;
-  uint64_t last = 0;
-  while (wait_for_ticket(last)) {
-    last = job_.ticket.load(std::memory_order_acquire);
-    run_chunks(id);
-  }
+  while (wait_for_share(id))
+    while (run_one(id)) done_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 void Pool::run(int64_t items, int64_t grain, Call call, const void* state, size_t state_bytes) {
@@ -125,7 +133,7 @@ void Pool::run(int64_t items, int64_t grain, Call call, const void* state, size_
   } else if (const int64_t more = items / ((grain + kAwake - 1) / kAwake);
              more > 1 && threads() > 1 && one.try_lock()) {
     // Many runs of this size are worth the waking that one isn't.
-    if (sleepers_.load(std::memory_order_relaxed) == 0 || ++small_runs_ % kMany == 0) most = more;
+    if (!any_asleep(std::min<int64_t>(threads(), more)) || ++small_runs_ % kMany == 0) most = more;
     else one.unlock();
   }
   const int64_t ways = std::min<int64_t>(threads(), most);
@@ -135,24 +143,27 @@ void Pool::run(int64_t items, int64_t grain, Call call, const void* state, size_
   }
   leave_core_to_caller();
   const int64_t chunks = std::min(most, ways * kChunks);
-  unfinished_.store(chunks, std::memory_order_relaxed);
-  job_.call = call;
-  job_.items = items;
-  job_.chunks = chunks;
-  std::memcpy(job_.state, state, state_bytes);
-  for (int64_t w = 0; w < ways; ++w) {
-    uint64_t first = static_cast<uint64_t>(chunks * w / ways);
-    uint64_t end = static_cast<uint64_t>(chunks * (w + 1) / ways);
-    shares_[w].range.store(end << 32 | first, std::memory_order_release);
-  }
-  job_.ticket.fetch_add(1, std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_seq_cst) > 0) {
-    // A worker about to sleep holds the mutex while it looks at the ticket, so it can't miss this.
-    { std::lock_guard<std::mutex> lock(sleep_mutex_); }
-    wake_.notify_all();
-  }
-  run_chunks(0);
-  for (int spins = 0; unfinished_.load(std::memory_order_acquire) != 0; ++spins) {
+  // The caller's first chunk is not on offer: a run of one chunk each writes no line but the workers'.
+  const auto fill = [&](int64_t w, int64_t taken) {
+    Share& s = shares_[w];
+    const uint64_t first = static_cast<uint64_t>(chunks * w / ways + taken), end = static_cast<uint64_t>(chunks * (w + 1) / ways);
+    if (first >= end) return;
+    s.call = call, s.items = items, s.chunks = chunks;
+    std::memcpy(s.state, state, state_bytes);
+    s.range.store(end << 32 | first, std::memory_order_release);
+  };
+  for (int64_t w = 1; w < ways; ++w) fill(w, 0);
+  fill(0, 1);
+  for (int64_t w = 1; w < ways; ++w)
+    if (std::atomic<int32_t>& asleep = sleeps_[w].asleep; asleep.load(std::memory_order_relaxed) != 0) {
+      asleep.store(0);
+      asleep.notify_one();
+    }
+  call(static_cast<const char*>(state), 0, items / chunks, 0);
+  uint64_t mine = 1;
+  while (run_one(0)) ++mine;
+  given_ += static_cast<uint64_t>(chunks) - mine;
+  for (int spins = 0; done_.load(std::memory_order_acquire) != given_; ++spins) {
     if (spins < kPatience) pause();
     else sched_yield();
   }

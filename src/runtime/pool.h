@@ -9,7 +9,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -31,7 +30,7 @@ class Pool {
   // (or many such runs found them asleep) and nothing else runs. Returns when all are done. One run at a
   // time: a second caller waits, or does all by itself if there is little to do. f must give the same
   // results for any split.
-  // A small function is handed over by value, in the cache line that wakes the workers.
+  // A small function is handed over by value, beside what wakes the workers.
   template <typename F>
   void run(int64_t items, int64_t grain, const F& f) {
     if constexpr (std::is_trivially_copyable_v<F> && sizeof(F) <= kState && alignof(F) <= 8) {
@@ -51,43 +50,44 @@ class Pool {
   static Pool& shared();
 
  private:
-  static constexpr size_t kState = 32;
+  static constexpr size_t kState = 96;
   using Call = void (*)(const char* state, int64_t begin, int64_t end, int thread);
   void run(int64_t items, int64_t grain, Call call, const void* state, size_t state_bytes);
 
-  // The current run. All but the ticket is stable while any of its chunks is unfinished.
-  struct alignas(64) Job {
-    std::atomic<uint64_t> ticket{0};  // a new one is a new run
+  // What a thread has yet to start of the current run: the worker watches it, the caller fills it, and whoever
+  // has nothing left takes from its end. All but the range is stable while any chunk of the run is unfinished.
+  // Two cache lines, fetched together: each that a worker has to wait for is a tenth of a microsecond of a call.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> range{0};  // the first chunk in the low half, the end in the high half
     Call call = nullptr;
     int64_t items = 0, chunks = 0;
     alignas(8) char state[kState] = {};
   };
-  // The chunks a thread has yet to start: the first in the low half, the end in the high half.
-  struct alignas(64) Share {
-    std::atomic<uint64_t> range{0};
+  static_assert(sizeof(Share) == 128);
+  struct alignas(64) Sleep {
+    std::atomic<int32_t> asleep{0};
   };
   void work(int id);
-  bool wait_for_ticket(uint64_t last);
-  // Takes a chunk from the front of the thread's own share, or from the end of another's; -1: none.
-  int64_t take(int id);
-  void run_chunks(int id);
+  // Until the worker's share has something; false: the pool ends.
+  bool wait_for_share(int id);
+  bool any_asleep(int64_t ways) const;
+  // Takes a chunk from the front of the thread's own share or from the end of another's, and runs it; false: none.
+  bool run_one(int id);
   // Keeps the workers off the core the caller runs on: a scheduler that wakes one there makes both
   // wait for each other's time slices.
   void leave_core_to_caller();
 
   std::vector<Share> shares_;  // by thread, the caller's first
+  std::vector<Sleep> sleeps_;
   std::vector<std::thread> workers_;
-  Job job_;
-  alignas(64) std::atomic<int64_t> unfinished_{0};
+  std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<uint64_t> done_{0};  // chunks that workers finished, ever
   // The caller's own, apart from the lines that workers watch.
   alignas(64) std::mutex run_mutex_;
+  uint64_t given_ = 0;      // of them all, chunks that workers took before this run
   int64_t small_runs_ = 0;  // that sleeping workers missed
   int64_t runs_ = 0;
   int caller_core_ = -1;
-  alignas(64) std::atomic<int> sleepers_{0};
-  std::atomic<bool> stop_{false};
-  std::mutex sleep_mutex_;
-  std::condition_variable wake_;
 };
 
 }  // namespace braze
