@@ -8,14 +8,23 @@
 
 namespace braze::loop {
 
+namespace {
+
+constexpr int64_t kLeadWork = 6400;  // instructions on single elements
+
+}  // namespace
+
 ReduceLowering::Cut ReduceLowering::cut() const {
   const std::vector<int64_t> extents = loop_extents();
-  Cut c{extents[0], 0, 0, 1};
+  Cut c{extents[0], 0, 0, 0, 1};
   const int64_t per_row = product(red_dims_) / std::max<int64_t>(c.n, 1);
   const int64_t unit = extents.size() == 1 && !column_ ? facts_.lanes(4) * 8 : 1;
   const int64_t want = std::max<int64_t>(unit, 8192 / std::max<int64_t>(per_row, 1));
   c.chunk = (std::max(want, (c.n + 255) / 256) + unit - 1) / unit * unit;
   c.parts = (c.n + c.chunk - 1) / c.chunk;
+  if (c.parts > 1 && c.parts <= 4 && extents.size() == 1 && !column_)
+    c.lead = std::min(kLeadWork / static_cast<int64_t>(fused_.instrs().size()), c.chunk / 8) / unit * unit;
+  c.parts = (c.n - c.lead + c.chunk - 1) / c.chunk;
   if (!column_ && c.parts <= 16) c.apart = 16;
   return c;
 }
@@ -29,11 +38,16 @@ std::vector<ReduceLowering::Range> ReduceLowering::open_parts(Frame& f, const Cu
   open_frame(f, c.parts);
   *part = c.parts == 1 ? e_.index_const(0) : g_.rem(f.item, e_.index_const(c.parts));
   std::vector<Range> ranges = whole_ranges();
-  const Scalar start = g_.mul(*part, e_.index_const(c.chunk));
-  ranges[0].extent = std::min(c.chunk, c.n);
-  ranges[0].index = g_.add(start, g_.index_var(ranges[0].var, c.chunk));
-  if (c.n % c.chunk != 0)
-    ranges[0].count = g_.min(e_.index_const(c.chunk), g_.sub(e_.index_const(c.n), start));
+  Scalar start = g_.mul(*part, e_.index_const(c.chunk)), most = e_.index_const(c.chunk);
+  if (c.lead > 0) {
+    const Scalar first = g_.eq(*part, e_.index_const(0));
+    start = g_.add(start, g_.select(first, e_.index_const(0), e_.index_const(c.lead)));
+    most = g_.select(first, e_.index_const(c.chunk + c.lead), most);
+  }
+  ranges[0].extent = std::min(c.chunk + c.lead, c.n);
+  ranges[0].index = g_.add(start, g_.index_var(ranges[0].var, ranges[0].extent));
+  if ((c.n - c.lead) % c.chunk != 0 || c.lead > 0)
+    ranges[0].count = g_.min(most, g_.sub(e_.index_const(c.n), start));
   bind_held(f.kept);
   return ranges;
 }

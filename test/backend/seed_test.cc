@@ -27,6 +27,19 @@ TEST(Seed, OneKernelAndRightValue) {
   }
 }
 
+// The first of a few parts is longer than the others: sizes around every bound, every element once.
+TEST(Seed, EveryElementIsInOnePart) {
+  for (const int64_t bound : {8192, 9088, 16384, 17280, 24576, 25472, 32768, 33664, 40960})
+    for (const int64_t n : {bound - 127, bound - 1, bound, bound + 1, bound + 65}) {
+      const std::string s = "s64[" + std::to_string(n) + "]";
+      auto exe = agree("HloModule parts\nadd { a = s64[] parameter(0)\n b = s64[] parameter(1)\n ROOT r = s64[] add(a, b) }\n"
+                       "ENTRY main { x = " + s + " iota(), iota_dimension=0\n p = " + s + " parameter(0)\n y = " + s +
+                       " multiply(x, p)\n i = s64[] constant(3)\n r = s64[] reduce(y, i), dimensions={0}, to_apply=add\n b = " + s +
+                       " broadcast(r), dimensions={}\n q = " + s + " subtract(p, b)\n ROOT t = (s64[], " + s + ") tuple(r, q) }\n", 0);
+      ASSERT_NE(exe, nullptr) << n;
+    }
+}
+
 TEST(Seed, ThreadsDoNotChangeBits) {
   auto m = parse_hlo(seed(1 << 20));
   ASSERT_TRUE(m.ok());
