@@ -314,6 +314,20 @@ Value* Emit::madd(Value* x, Value* y, Value* c) {
 
 Value* Emit::dot(WordProduct kind, Value* x, Value* y, Value* c) {
   if (kind == WordProduct::kNone) return madd(x, y, c);
+  if (kind == WordProduct::kBf16) {
+    Type* halves = vector(b.getBFloatTy(), 2 * w);
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
+                             {c, b.CreateBitCast(x, halves), b.CreateBitCast(y, halves)});
+  }
+  if (kind == WordProduct::kBf16Exact) {
+    Type* words = vector(b.getInt32Ty(), w);
+    const auto second = [&](Value* v) {
+      v = b.CreateAnd(b.CreateBitCast(v, words), llvm::ConstantInt::get(words, 0xffff0000U));
+      return b.CreateBitCast(v, acc_vector());
+    };
+    const auto first = [&](Value* v) { return b.CreateBitCast(b.CreateShl(b.CreateBitCast(v, words), 16), acc_vector()); };
+    return madd(first(x), first(y), madd(second(x), second(y), c));
+  }
   if (kind == WordProduct::kBytes || (w == 16 && target.vnni)) {
     const auto id = kind == WordProduct::kBytes ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
                                                 : llvm::Intrinsic::x86_avx512_vpdpwssd_512;

@@ -28,9 +28,11 @@ enum class WordProduct : uint8_t {
   kNone,
   kBytes,  // four u8 of x by four s8 of y (needs vnni)
   kPairs,  // two s16 of x by two s16 of y
+  kBf16,   // two bf16 of x by two of y into f32, the second first; denormals count as zeros (needs avx512_bf16)
+  kBf16Exact,  // the same, and denormals keep their value
 };
 inline int word_elements(WordProduct p) {
-  return p == WordProduct::kBytes ? 4 : p == WordProduct::kPairs ? 2 : 1;
+  return p == WordProduct::kBytes ? 4 : p == WordProduct::kNone ? 1 : 2;
 }
 
 class Emit {
@@ -107,7 +109,7 @@ class Emit {
   Value* zero_acc();
   Value* madd(Value* x, Value* y, Value* c);  // x * y + c
   Value* plus(Value* x, Value* y);
-  // Products of 32-bit words that hold several small integers, summed into the s32 lanes of c.
+  // Products of 32-bit words that hold several elements, summed into the 32-bit lanes of c.
   Value* dot(WordProduct kind, Value* x, Value* y, Value* c);
   Value* sum_lanes(Value* v);  // scalar, in a fixed order
 

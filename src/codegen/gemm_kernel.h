@@ -80,6 +80,16 @@ llvm::Function* emit_pack_a(Emit& e, const GemmShape& s, const ContractionHooks&
 // b_rows rows of nv vectors.
 llvm::Function* emit_pack_b(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                             const std::string& name);
+// Packed pairs of bf16: `rows` of `count` words each. A slot (behind the packed data) has what
+// nothing_flushed needs to know of them: whether vdpbf16ps gives what IEEE arithmetic does.
+struct Words {
+  Value *at, *rows, *row_bytes, *count;
+};
+Value* a_slot(Emit& e, const GemmShape& s, Value* packed);
+Value* b_slot(Emit& e, const GemmShape& s, Value* packed);
+void reset_exponents(Emit& e, Value* slot);
+void note_exponents(Emit& e, Value* slot, const Words& words);
+Value* nothing_flushed(Emit& e, Value* slot_a, Value* slot_b);
 // Bytes of the packed block of b of one column block and K block, and its place in the workspace.
 int64_t packed_block_bytes(const GemmShape& s, Dtype acc);
 Value* prepacked_at(GemmFrame& f, Value* batch, Value* col_block, Value* k_block);

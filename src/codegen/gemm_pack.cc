@@ -40,10 +40,12 @@ class Packer {
     }
     if (hooked_ && f_.hooks.entry) f_.hooks.entry(e_.b, f_.buffers);
     if (left_) {
+      if (s_.has_slots()) reset_exponents(e_, a_slot(e_, s_, to_));
       pack_a();
     } else {
       pack_b();
       if (s_.shifted) correct();
+      if (s_.has_slots()) note_b();
     }
     e_.end_function();
     return f;
@@ -189,6 +191,8 @@ class Packer {
                        e_.at(line, e_.mul(row(i, j), bytes_)));
         });
       });
+      if (s_.has_slots())
+        note_exponents(e_, a_slot(e_, s_, to_), {e_.at(to_, e_.mul(t, s_.a_tile * bytes_)), rows, e_.i64(s_.a_row * bytes_), steps()});
     });
   }
 
@@ -213,12 +217,32 @@ class Packer {
         });
       });
     });
+    if (s_.has_slots())
+      note_exponents(e_, a_slot(e_, s_, to_), {to_, count_, e_.i64(s_.a_tile * bytes_), e_.mul(steps(), s_.mr)});
+  }
+
+  // Packed steps of the block.
+  Value* steps() {
+    if (s_.mid_block > 1) return e_.mul(k_.mid, s_.words(s_.k_inner()));
+    return e_.div(e_.add(k_.inner, e_.i64(group_ - 1)), group_);
+  }
+
+  void note_b() {
+    const int64_t line = s_.nv * s_.w * bytes_, panel = s_.b_rows * line;
+    Value* slot = b_slot(e_, s_, to_);
+    reset_exponents(e_, slot);
+    note_exponents(e_, slot, {to_, count_, e_.i64(panel), e_.mul(steps(), s_.nv * s_.w)});
+    if (s_.last_nv == s_.nv && s_.last_lanes == s_.w) return;
+    e_.if_then(ragged_, [&] {
+      note_exponents(e_, slot, {e_.at(to_, e_.mul(count_, panel)), steps(), e_.i64(line), e_.i64(s_.last_nv * s_.w)});
+    });
   }
 
   // Rows [r, r + w) of a tile at one k step, from `from` + `offset` if no hook loads them.
   void interleave(const GemmTileRows& tile, int r, Value* i, Value* j, Value* from, Value* offset,
                   Value* to) {
     Value* mask = e_.mask_const(s_.w, std::min(s_.mr - r, s_.w));
+    Value* all_rows = mask;
     if (s_.short_tiles) {
       Value* fewer = e_.mask_const(s_.w, std::min(s_.mr - 1 - r, s_.w));
       mask = e_.b.CreateSelect(tile.is_short, fewer, mask);
@@ -233,7 +257,7 @@ class Packer {
       e_.prefetch(e_.at(p, kChunk * s_.spec.k.back().lhs * bytes));
       v = group_ > 1 ? word_across(p, j, mask) : e_.load(s_.spec.lhs, p, s_.w, mask);
     }
-    e_.store_acc(v, e_.at(to, r * bytes_), mask);
+    e_.store_acc(v, e_.at(to, r * bytes_), all_rows);
   }
 
   // The integer in the low bits of a word lane: as u8 of the left side, s8 of the right, or s16.
@@ -262,11 +286,11 @@ class Packer {
         if (mask) m = e_.b.CreateAnd(m, mask);
       }
       Value* v = narrow(e_.load_raw(t, e_.at(p, i * step), s_.w, m, lanes_step), half);
-      v = e_.b.CreateZExt(v, e_.acc_vector());
+      v = e_.b.CreateZExt(v, Emit::vector(e_.b.getInt32Ty(), s_.w));
       if (i > 0) v = e_.b.CreateShl(v, static_cast<uint64_t>(32 / group_ * i));
       word = word ? e_.b.CreateOr(word, v) : v;
     }
-    return word;
+    return e_.b.CreateBitCast(word, e_.acc_vector());
   }
 
   // `words` words along k at p, from step j on; steps past the block are 0 (128 if shifted).
@@ -278,7 +302,7 @@ class Packer {
       mask = e_.mask_below(n, e_.sub(k_.inner, j));
     }
     Value* v = narrow(e_.load_raw(t, p, n, mask, byte_size(t)), Emit::vector(e_.b.getInt16Ty(), n));
-    return e_.b.CreateBitCast(v, Emit::vector(e_.b.getInt32Ty(), words));
+    return e_.b.CreateBitCast(v, Emit::vector(e_.memory_type(e_.acc), words));
   }
 
   // The last row of each panel: -128 times the sum of each column.
@@ -286,8 +310,7 @@ class Packer {
     const int64_t vector = s_.w * bytes_, line = s_.nv * vector;
     const int64_t tail = s_.last_nv != s_.nv || s_.last_lanes != s_.w;
     Value* panels = tail ? e_.add(count_, e_.b.CreateZExt(ragged_, e_.i64_type())) : count_;
-    Value* rows = e_.mul(k_.mid, s_.words(s_.k_inner()));
-    if (s_.mid_block == 1) rows = e_.div(e_.add(k_.inner, e_.i64(group_ - 1)), group_);
+    Value* rows = steps();
     Value* weight = llvm::ConstantInt::get(e_.acc_vector(), 0x80808080U);
     e_.loop(e_.i64(0), panels, [&](Value* p) {
       Value* panel = e_.at(to_, e_.mul(p, s_.b_rows * line));
@@ -341,8 +364,14 @@ GemmTileRows tile_rows(Emit& e, const GemmShape& s, Value* t) {
   return r;
 }
 
+Value* a_slot(Emit& e, const GemmShape& s, Value* packed) { return e.at(packed, s.a_bytes - kSlotBytes); }
+
+Value* b_slot(Emit& e, const GemmShape& s, Value* packed) {
+  return e.at(packed, packed_block_bytes(s, e.acc) - kSlotBytes);
+}
+
 int64_t packed_block_bytes(const GemmShape& s, Dtype acc) {
-  return s.b_rows * s.c_row * byte_size(acc);
+  return s.b_rows * s.c_row * byte_size(acc) + (s.has_slots() ? kSlotBytes : 0);
 }
 
 Value* prepacked_at(GemmFrame& f, Value* batch, Value* col_block, Value* k_block) {

@@ -163,19 +163,20 @@ void take_outer_rows(GemmShape& s, bool keep) {
   for (const GemmBatchDim& d : rows) s.outer_rows *= d.size;
 }
 
-// Small integers into s32, at least a few rows, strides that packing reads well.
+// Small integers into s32 or bf16 into f32, at least a few rows, strides that packing reads well.
 void choose_words(GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
+  const bool bf16 = p.lhs == Dtype::kBF16 && p.rhs == Dtype::kBF16 && p.acc == Dtype::kF32 &&
+                    target.avx512_bf16 && s.w == 16 && s.row_tiles > 1;
   auto small = [](Dtype t) { return t == Dtype::kS8 || t == Dtype::kU8 || t == Dtype::kS16; };
   const GemmContractedDim& inner = p.k.back();
-  if (byte_size(p.acc) != 4 || !is_int(p.acc) || !small(p.lhs) || !small(p.rhs) || hooked.lhs ||
-      hooked.rhs)
-    return;
+  const bool ints = byte_size(p.acc) == 4 && is_int(p.acc) && small(p.lhs) && small(p.rhs);
+  if ((!ints && !bf16) || hooked.lhs || hooked.rhs) return;
   if (s.rows() < 4 || inner.size < 4 || (inner.lhs != 1 && p.lhs_m != 1) ||
       (inner.rhs != 1 && p.rhs_n != 1))
     return;
   const bool bytes = target.vnni && p.rhs == Dtype::kS8 && byte_size(p.lhs) == 1;
-  s.word = bytes ? WordProduct::kBytes : WordProduct::kPairs;
+  s.word = bf16 ? WordProduct::kBf16 : bytes ? WordProduct::kBytes : WordProduct::kPairs;
   s.shifted = bytes && p.lhs == Dtype::kS8;
 }
 
@@ -241,12 +242,13 @@ void choose_blocks(GemmShape& s, const Target& target) {
   s.b_rows = round_up(s.words(s.inner_block), s.w) + (s.mid_block - 1) * s.words(s.inner_block) +
              s.shifted;
   s.c_bytes = round_up(c_tiles * s.mr * s.c_row * bytes, 64);
-  if (s.pack_b) s.b_bytes = round_up(s.b_rows * s.c_row * bytes, 64);
+  const int64_t slot = s.has_slots() ? kSlotBytes : 0;
+  if (s.pack_b) s.b_bytes = round_up(s.b_rows * s.c_row * bytes, 64) + slot;
   if (s.pack_a) {
     // Rows that are contiguous along m are packed many at a time, to use whole cache lines.
     if (s.a_interleaved) s.a_group = std::min(s.row_tiles, ceil_div(96, s.mr));
     s.a_tile = round_up(s.a_interleaved ? words * s.mr + s.w : s.mr * s.a_row, 16);
-    s.a_bytes = round_up(s.a_group * s.a_tile * bytes, 64);
+    s.a_bytes = round_up(s.a_group * s.a_tile * bytes, 64) + slot;
   }
 }
 

@@ -22,6 +22,8 @@ enum class GemmForm : uint8_t {
   kTiny,   // every dimension below 8: unrolled, one item per batch element
 };
 
+constexpr int64_t kSlotBytes = 64;
+
 struct GemmShape {
   // With k merged into at least two dimensions (padded by sizes of 1), and the batch dimensions
   // that are rows moved to `outer`, merged among themselves and with m.
@@ -47,7 +49,7 @@ struct GemmShape {
   // Parts of the K blocks summed apart into the workspace; 1: none.
   int64_t parts = 1, blocks_per_part = 1;
   bool pack_a = false, pack_b = false;
-  // Small integers: both sides packed as words of adjacent k; `shifted`: s8 on the left, packed as
+  // Small integers and bf16: both sides packed as words of adjacent k; `shifted`: s8 on the left, packed as
   // u8 by adding 128, which a last row in each packed panel of b makes up for.
   WordProduct word = WordProduct::kNone;
   bool shifted = false;
@@ -69,6 +71,7 @@ struct GemmShape {
   int64_t k_inner() const { return spec.k.back().size; }
   int64_t k_total() const;
   int64_t words(int64_t k) const { return (k + word_elements(word) - 1) / word_elements(word); }
+  bool has_slots() const { return word == WordProduct::kBf16; }  // behind packed data
   int64_t rows() const { return outer_rows * spec.m; }
   int64_t full_tiles() const { return outer_tiles - short_tiles; }
   int64_t items() const { return parts * batches * col_blocks * row_groups; }

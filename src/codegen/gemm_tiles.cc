@@ -72,7 +72,7 @@ class TilesKernel {
     d.levels = s_.mid_block > 1 ? 2 : 1;
     d.word = s_.word;
     d.start = s_.shifted;
-    if (s_.word != WordProduct::kNone) d.a_type = d.b_type = Dtype::kS32;
+    if (s_.word != WordProduct::kNone) d.a_type = d.b_type = e_.acc;
     d.add = adds();
     d.empty = s_.k_total() == 0;
     return d;
@@ -87,6 +87,10 @@ class TilesKernel {
         Tile& t = tile_[short_rows][last];
         t.desc = tile_desc(s_.mr - short_rows, last != 0);
         t.function = emit_tile(e_, t.desc);
+        if (!s_.has_slots()) continue;
+        t.exact = t.desc;
+        t.exact.word = WordProduct::kBf16Exact;
+        t.exact_function = emit_tile(e_, t.exact);
       }
     }
   }
@@ -165,6 +169,7 @@ class TilesKernel {
     Value* c = sums_at(t, tile.first);
     Value* rows = e_.select(is_short, s_.mr - 1, s_.mr);
     Value* a = s_.pack_a ? packed : f_.lhs_at(tile.first, k.first);
+    if (s_.has_slots()) fast_ = nothing_flushed(e_, a_slot(e_, s_, pack_a_), b_slot(e_, s_, packed_));
     e_.if_else(
         is_short, [&] { panels(tile_[1], k, a, c); }, [&] { panels(tile_[0], k, a, c); });
     if (!finishes()) return;
@@ -191,8 +196,8 @@ class TilesKernel {
   int64_t panel_bytes() const { return s_.b_rows * s_.nv * s_.w * bytes_; }
 
   struct Tile {
-    TileDesc desc;
-    llvm::Function* function = nullptr;
+    TileDesc desc, exact;
+    llvm::Function *function = nullptr, *exact_function = nullptr;
   };
 
   void panels(const Tile tile[2], const KBlock& k, Value* a, Value* c) {
@@ -221,7 +226,10 @@ class TilesKernel {
         call.old_row = e_.select(is_first_, 0, sum_row_bytes());
         call.old_panel = e_.select(is_first_, 0, width * bytes_);
       }
-      call_tile(e_, t.function, t.desc, call);
+      if (!s_.has_slots()) return call_tile(e_, t.function, t.desc, call);
+      e_.if_else(
+          fast_, [&] { call_tile(e_, t.function, t.desc, call); },
+          [&] { call_tile(e_, t.exact_function, t.exact, call); });
     };
     if (tile[0].function) run(tile[0], e_.i64(0), full_panels_);
     if (tile[1].function) e_.if_then(has_ragged_, [&] { run(tile[1], full_panels_, e_.i64(1)); });
@@ -281,6 +289,7 @@ class TilesKernel {
   Value *part_ = nullptr, *batch_ = nullptr, *first_tile_ = nullptr, *column_ = nullptr;
   Value *full_panels_ = nullptr, *has_ragged_ = nullptr, *full_vectors_ = nullptr,
         *has_tail_ = nullptr;
+  Value* fast_ = nullptr;  // bf16: nothing would be flushed
 };
 
 }  // namespace
