@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When vdpbf16ps may be used: it takes denormal operands, sums and results for zeros. With e the least exponent
-// field of a nonzero element of each side, all products are multiples of 2^(e_a + e_b - 268), and so is every
+// When vdpbf16ps may be used: it takes denormal operands and sums for zeros. With e the least exponent field of a
+// nonzero element of each side (0: a denormal), all products are multiples of 2^(e_a + e_b - 268), and so is every
 // partial sum, rounded or not; it is zero or normal, and nothing is flushed, if that is at least 2^-126.
 #include "codegen/gemm_kernel.h"
 
@@ -52,7 +52,10 @@ Value* nothing_flushed(Emit& e, Value* slot_a, Value* slot_b) {
     Value* v = e.b.CreateAlignedLoad(e.b.getInt32Ty(), slot, llvm::Align(4));
     return e.b.CreateLShr(e.b.CreateAdd(v, e.b.getInt32(1)), kMantissaBits);
   };
-  return e.b.CreateICmpUGE(e.b.CreateAdd(exponent(slot_a), exponent(slot_b)), e.b.getInt32(kLeastSum));
+  Value *a = exponent(slot_a), *b = exponent(slot_b);
+  Value* sums = e.b.CreateICmpUGE(e.b.CreateAdd(a, b), e.b.getInt32(kLeastSum));
+  Value* operands = e.b.CreateICmpNE(e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, a, b), e.b.getInt32(0));
+  return e.b.CreateAnd(sums, operands);
 }
 
 }  // namespace braze::codegen
