@@ -11,6 +11,7 @@
 #include "frontend/stablehlo_module.h"
 #include "frontend/stablehlo_scope.h"
 #include "frontend/stablehlo_types.h"
+#include "ops/laws.h"
 #include "ops/op_def.h"
 
 namespace braze::stablehlo {
@@ -230,6 +231,8 @@ Result<std::unique_ptr<Module>> import_stablehlo(const mlir::Module& source,
   for (const mlir::Op* f : order) TRY(stablehlo::import_function(program, *f, f == entry));
   module->set_entry(program.functions.at(entry->attr("sym_name")->text));
   module->erase_dead_computations();
+  if (Status s = check_header(*module); !s.ok())
+    return stablehlo::op_error(program.source, *entry, note("attributes of arguments and results", s));
   return module;
 }
 

@@ -25,7 +25,7 @@ void import_module_attributes(const mlir::Op& op, Module& m) {
     else if (a.name == "mhlo.frontend_attributes")
       m.frontend_attributes = read_string_map(*a.value);
     else if (a.name == "mhlo.input_output_alias" && a.value->kind == AttrKind::kArray) {
-      // [{alias = {input_index, kind = "may_alias", output_index, parameter_number}}, ..]
+      // [{alias = {kind = "may_alias", parameter_index, parameter_number}, output_index}, ..]
       for (const Attr* item : a.value->items) {
         const Attr* in = item->field("alias");
         if (!in) in = item;
@@ -33,13 +33,12 @@ void import_module_attributes(const mlir::Op& op, Module& m) {
         if (!number) continue;
         InputOutputAlias alias;
         alias.parameter = number->i;
-        auto list = [&](std::string_view field) {
-          const Attr* f = in->field(field);
+        auto list = [](const Attr* f) {
           auto v = f ? mlir::int_list(*f) : Result<std::vector<int64_t>>(std::vector<int64_t>());
           return v.ok() ? Dims(v->begin(), v->end()) : Dims();
         };
-        alias.parameter_index = list("input_index");
-        alias.output_index = list("output_index");
+        alias.parameter_index = list(in->field("parameter_index"));
+        alias.output_index = list(item->field("output_index"));
         const Attr* kind = in->field("kind");
         alias.must_alias = kind && kind->text == "must_alias";
         m.aliases.push_back(std::move(alias));
@@ -156,7 +155,7 @@ void entry_argument(Module& m, Instr* parameter, const Attr& attrs, bool tuple_r
   for (const mlir::NamedAttr& a : attrs.fields) {
     if (a.name == "tf.aliasing_output") {
       InputOutputAlias alias;
-      if (tuple_result) alias.output_index = {a.value->i};
+      if (tuple_result || a.value->i != 0) alias.output_index = {a.value->i};
       alias.parameter = k;
       m.aliases.push_back(std::move(alias));
     } else if (a.name == "jax.buffer_donor" && a.value->i) {
@@ -266,7 +265,7 @@ Status import_function(Program& p, const mlir::Op& func, bool is_entry) {
   TRY(scope.b.status());
   p.functions[name->text] = c;
   if (!is_entry) return absl::OkStatus();
-  const bool tuple = out.size() != 1;
+  const bool tuple = c->root()->shape.is_tuple();  // of several results, or the only one
   for (size_t k = 0; k < params.size(); ++k)
     if (const Attr* a = argument_attrs(func, "arg_attrs", k))
       entry_argument(p.module, params[k], *a, tuple);

@@ -2,6 +2,7 @@
 #include "ops/laws.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/container/flat_hash_map.h"
 #include "ops/op_def.h"
@@ -160,7 +161,10 @@ Status check_call_graph(const Module& m) {
 Status check_header(const Module& m) {
   const Computation& entry = *m.entry();
   const int64_t params = static_cast<int64_t>(entry.params().size());
+  std::set<Dims> taken;
   for (const InputOutputAlias& a : m.aliases) {
+    if (!taken.insert(a.output_index).second)
+      return invalid("input_output_alias: two parameters are to become part ", braced(a.output_index), " of the result");
     if (a.parameter < 0 || a.parameter >= params)
       return invalid("input_output_alias: there is no parameter ", a.parameter);
     if (!at_index(entry.params()[a.parameter]->shape, a.parameter_index))

@@ -2,6 +2,7 @@
 // The importer: single ops and their errors, and every program of the shared corpora.
 #include "frontend/stablehlo_import.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -218,6 +219,34 @@ module @twice attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 3 :
   const Instr& t = root(*m);
   ASSERT_EQ(t.op, Op::kTuple);
   EXPECT_EQ(t.operand(0)->calls[0], t.operand(1)->calls[0]);
+}
+
+TEST(Import, AliasesOfTheModule) {
+  auto m = import_text(
+      "module attributes {mhlo.input_output_alias = [{alias = {kind = \"may_alias\", parameter_index = array<i64>, "
+      "parameter_number = 1 : i64}, output_index = array<i64: 0>}, {alias = {kind = \"must_alias\", parameter_index = "
+      "array<i64>, parameter_number = 0 : i64}, output_index = array<i64: 1>}]} {\n"
+      "func.func @main(%x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32>, tensor<f32>) {\n"
+      "  return %y, %x : tensor<f32>, tensor<f32>\n}}");
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_EQ((*m)->aliases.size(), 2u);
+  EXPECT_EQ((*m)->aliases[0].parameter, 1);
+  EXPECT_EQ((*m)->aliases[0].output_index, Dims({0}));
+  EXPECT_FALSE((*m)->aliases[0].must_alias);
+  EXPECT_EQ((*m)->aliases[1].output_index, Dims({1}));
+  EXPECT_TRUE((*m)->aliases[1].must_alias);
+}
+
+TEST(Import, AliasesOfWhatIsNotThereAreRefused) {
+  const auto aliases = [](std::string_view x, std::string_view y) {
+    return import_text(str_cat("func.func @main(%x: tensor<f32> {tf.aliasing_output = ", x,
+                               " : i32}, %y: tensor<f32> {tf.aliasing_output = ", y,
+                               " : i32}) -> (tensor<f32>, tensor<f32>) {\n  return %y, %x : tensor<f32>, tensor<f32>\n}")).status();
+  };
+  EXPECT_TRUE(aliases("0", "1").ok());
+  for (const auto& [x, y] : {std::pair{"0", "2"}, {"-1", "0"}, {"1", "2147483647"}})
+    EXPECT_THAT(std::string(aliases(x, y).message()), ::testing::HasSubstr("the result has no part")) << x << y;
+  EXPECT_THAT(std::string(aliases("1", "1").message()), ::testing::HasSubstr("two parameters are to become part {1}"));
 }
 
 TEST(Import, LocationsBecomeMetadata) {
