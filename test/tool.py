@@ -6,6 +6,7 @@
 
 Each function below is a test; the last line is "N passed, N failed, N skipped".
 """
+import gzip
 import json
 import os
 import pathlib
@@ -46,6 +47,31 @@ def test_exit_codes(_):
     for wrong in (["run"], ["opt"], ["frobnicate"], ["run", SEED, "--threads", "many"],
                   ["run", SEED, "--repeat", "0"], ["opt", SEED, "--to=x"], []):
         braze(*wrong, code=2)
+
+
+def test_mistakes_are_not_silent(folder):
+    (folder / "twice.mlir.gz").write_bytes(gzip.compress(gzip.compress(SEED.read_bytes())))
+    (folder / "x.npy").write_bytes(b"no array")
+    for wrong, says in ((["run", SEED, "--repeat", "0"], "--repeat: 0 is less than 1"),
+                        (["run", SEED, "--threads", "-1"], "--threads: -1 is less than 0"),
+                        (["run", SEED, "--input", "random:99999999999999999999999"], "random:SEED"),
+                        (["run", SEED, "--shape", "2,3"], "is not like 0=2,3"),
+                        (["cases", "--repeat", "-5"], "less than 1"), (["cases", "--size", "huge"], "huge"),
+                        (["corpus", "--every", "-3"], "less than 1"),
+                        (["corpus", "--backend", "reference"], "reference")):
+        assert says in braze(*wrong, code=2)[1], wrong
+    for wrong, says in ((["run", SEED, "--input", "9=zeros"], "the program has 3 arguments"),
+                        (["run", SEED, "--shape", "9=2"], "the program has 3 arguments"),
+                        (["run", SEED, "--shape", "0=3"], "argument 0 is f32[1048576]"),
+                        (["run", SEED, "--entry", "other"], "seed.mlir: the module has no function @other; it has @main"),
+                        (["run", SEED, "--input", f"0={folder}/x.npy"], "x.npy: not an .npy file"),
+                        (["run", folder / "twice.mlir.gz"], "twice.mlir.gz: the file was packed by gzip twice"),
+                        (["run", folder], "Is a directory"), (["replay", folder], "no dumped programs"),
+                        (["cases", "/no/such"], "/no/such"), (["conformance", "/no/such"], "/no/such"),
+                        (["corpus", "/no/such"], "/no/such")):
+        assert says in braze(*wrong, code=1)[1], wrong
+    assert "do not exist: foo; there are inline" in braze("run", SEED, BRAZE_DEBUG='disable="fuse,foo"')[1]
+    assert braze("run", SEED, BRAZE_DEBUG="dump=/proc/no")[1].count("braze: dump: ") == 1
 
 
 def test_corpus(folder):

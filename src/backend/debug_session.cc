@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "backend/memory_report.h"
+#include "backend/pipeline.h"
 #include "backend/roofline.h"
 #include "base/debug_output.h"
 #include "base/npy.h"
@@ -83,6 +84,7 @@ std::shared_ptr<DebugSession> DebugSession::start(const Module& m, const Debug& 
   std::shared_ptr<DebugSession> s(new DebugSession(d));
   s->name_ = m.name();
   if (std::string ignored = ignored_flags_note(); !ignored.empty()) s->note(ignored);
+  if (std::string unknown = unknown_passes_note(d); !unknown.empty()) s->note(unknown);
   if (d.dumps_module(m.name())) {
     const int64_t number = next_module++;
     if (d.max_modules < 0 || number < d.max_modules) {
@@ -110,7 +112,9 @@ void DebugSession::note(std::string_view line) {
 
 void DebugSession::write(std::string_view suffix, std::string_view bytes) {
   Status s = write_file(str_cat(prefix_, ".", suffix), bytes);
-  if (!s.ok()) note(str_cat("dump: ", s.message()));
+  if (s.ok() || dump_failed_) return;
+  dump_failed_ = true;  // the other files of the module fail alike
+  debug_output::warn(str_cat("braze: dump: ", s.message(), "\n"));
 }
 
 void DebugSession::write_module(std::string_view stage, const Module& m) {

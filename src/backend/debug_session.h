@@ -56,6 +56,7 @@ class DebugSession {
   std::string name_;
   std::unique_ptr<Module> original_;  // for snapshots
   int64_t pass_number_ = 0;
+  bool dump_failed_ = false;
   std::atomic<int64_t> snapshots_{0};  // runs may come from several threads
 };
 

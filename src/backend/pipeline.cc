@@ -2,6 +2,7 @@
 #include "backend/pipeline.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 #include "absl/strings/str_join.h"
@@ -74,6 +75,18 @@ Result<std::vector<std::string>> chosen(const CompileOptions& options, const Deb
 }
 
 }  // namespace
+
+std::string unknown_passes_note(const Debug& d) {
+  static std::atomic<bool> told{false};
+  std::vector<std::string> unknown =
+      absl::StrSplit(d.disabled_passes, absl::ByAnyChar(", "), absl::SkipEmpty());
+  std::erase_if(unknown, [](const std::string& n) { return find_pass(n) != nullptr; });
+  if (unknown.empty() || told.exchange(true)) return "";
+  std::vector<std::string> names;
+  for (const Pass& p : kPasses) names.emplace_back(p.row.name);
+  return str_cat("passes to leave out that do not exist: ", absl::StrJoin(unknown, ", "),
+                 "; there are ", absl::StrJoin(names, ", "));
+}
 
 loop::Facts facts_of(const codegen::Target& t) {
   loop::Facts f;

@@ -27,6 +27,10 @@ std::vector<std::string> standard_pipeline();
 // "inline,cleanup,fuse" or "none" → names, or an error that lists the passes.
 Result<std::vector<std::string>> parse_pipeline(std::string_view text);
 
+// What `disable=` and --xla_disable_hlo_passes name that is no pass, as a sentence for the user: once per
+// process, then "".
+std::string unknown_passes_note(const Debug& d);
+
 // `session` may be null. `stats` may be null; phases are added to it.
 Status run_pipeline(Module& m, const CompileOptions& options, CompileStats* stats,
                     DebugSession* session);

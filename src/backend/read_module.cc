@@ -15,6 +15,8 @@
 namespace braze {
 namespace {
 
+constexpr std::string_view kMain = "main";  // what ReadOptions asks for unless told otherwise
+
 // The first word that is not in a comment.
 std::string_view first_word(std::string_view text) {
   size_t at = 0;
@@ -56,40 +58,51 @@ bool is_mlir_start(std::string_view text) {
 }
 
 Result<std::unique_ptr<Module>> read_any(std::string_view bytes, const ReadOptions& o) {
+  const bool is_hlo = first_word(bytes) == "HloModule" || (!mlir::is_bytecode(bytes) && is_binary(bytes));
+  if (is_hlo && o.entry != kMain)
+    return invalid("there is no function @", o.entry, ": HLO says itself what its entry is");
   if (first_word(bytes) == "HloModule") {
     ParseOptions p;
     p.file = o.file;
     p.fill_elided = o.fill_elided;
     return parse_hlo(bytes, p);
   }
-  if (!mlir::is_bytecode(bytes) && is_binary(bytes)) {
+  if (is_hlo) {
     ASSIGN(HloSnapshot snapshot, read_any_hlo(bytes));
     return std::move(snapshot.module);
   }
   if (!mlir::is_bytecode(bytes) && !is_mlir_start(bytes))
-    return invalid(o.file.empty() ? "" : o.file + ": ",
-                   "not a program: expected HLO text (it begins with HloModule), StableHLO text (module, "
+    return invalid("not a program: expected HLO text (it begins with HloModule), StableHLO text (module, "
                    "func.func, or a #, ! or \" of MLIR), bytecode or a protobuf");
   Result<mlir::Module> tree = mlir::is_bytecode(bytes) ? mlir::read_mlir_bytecode(bytes)
                                                        : mlir::read_mlir_text(bytes, o.file);
   if (!tree.ok()) return tree.status();
   ImportOptions import;
   import.entry = o.entry;
+  import.any_entry = o.entry == kMain;
   return import_stablehlo(*tree, import);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Module>> read_module(std::string_view bytes, const ReadOptions& o) {
+Result<std::unique_ptr<Module>> read_plain_or_packed(std::string_view bytes, const ReadOptions& o) {
   std::string text;
   if (is_gzip(bytes)) {
     ASSIGN(text, gunzip(bytes));
     bytes = text;
+    if (is_gzip(bytes)) return invalid("the file was packed by gzip twice: unpack it once");
   }
   ASSIGN(std::unique_ptr<Module> m, read_any(bytes, o));
   TRY(refine(*m, o));
   remember_source(*m, bytes);
   return m;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Module>> read_module(std::string_view bytes, const ReadOptions& o) {
+  auto m = read_plain_or_packed(bytes, o);
+  // Errors with a place in the text begin with the file; the others get it here.
+  if (m.ok() || o.file.empty() || m.status().message().substr(0, o.file.size()) == o.file) return m;
+  return note(o.file, m.status());
 }
 
 }  // namespace braze

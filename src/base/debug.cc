@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -24,6 +25,7 @@ using Target = std::variant<bool Debug::*, int64_t Debug::*, std::string Debug::
 struct Row {
   std::string_view name, value, doc;
   Target target;
+  int64_t most = std::numeric_limits<int64_t>::max();  // of a number
 };
 
 const Row kKnobs[] = {
@@ -32,7 +34,7 @@ const Row kKnobs[] = {
     {"pass", "REGEX", "only passes whose name matches", &Debug::pass},
     {"module", "REGEX", "only modules whose name matches", &Debug::module},
     {"check", "", "evaluate the module before and after each pass and compare", &Debug::check},
-    {"verify", "N", "0 never, 1 after the pipeline, 2 after each pass", &Debug::verify},
+    {"verify", "N", "0 never, 1 after the pipeline, 2 after each pass", &Debug::verify, 2},
     {"fuel", "N", "let at most N rewrites fire, for bisection", &Debug::fuel},
     {"threads", "N", "threads of the process's pool; 0: one per core", &Debug::threads},
     {"target", "NAME", "code for baseline, avx2 or avx512 instead of the host", &Debug::target},
@@ -98,7 +100,7 @@ bool assign(const Row& row, bool has_value, std::string_view value, Debug* d) {
     return true;
   }
   int64_t v = 0;
-  if (!parse_int(value, &v)) return false;
+  if (!parse_int(value, &v) || v < 0 || v > row.most) return false;
   d->*std::get<int64_t Debug::*>(row.target) = v;
   return true;
 }
@@ -146,7 +148,11 @@ Debug parse_debug(std::string_view braze_debug, std::string_view xla_flags) {
   // Our own knobs come last: they win.
   while (!braze_debug.empty()) {
     std::string item = next_item(&braze_debug, [](char c) { return c == ','; });
-    if (item.empty() || parse_int(item, &d.level)) continue;
+    if (item.empty()) continue;
+    if (int64_t level = 0; parse_int(item, &level) && level >= kDebugOff && level <= kDebugRules) {
+      d.level = level;
+      continue;
+    }
     set(kKnobs, item, &d);
   }
   constexpr std::string_view kTargets[] = {"", "host", "baseline", "avx2", "avx512"};
@@ -172,7 +178,9 @@ const Debug& debug() {
     }
     auto* d = new Debug(parse_debug(own ? own : "", flags));
     const char* fuel = std::getenv("BRAZE_FUEL");
-    if (fuel && !parse_int(fuel, &d->fuel)) d->unknown.push_back(std::string("BRAZE_FUEL=") + fuel);
+    int64_t v = 0;
+    if (fuel && parse_int(fuel, &v) && v >= 0) d->fuel = v;
+    else if (fuel) d->unknown.push_back(std::string("BRAZE_FUEL=") + fuel);
     return d;
   }();
   return *d;

@@ -27,10 +27,17 @@ void set(Sink sink) {
 }
 
 void write(std::string_view text) {
+  {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    if (!state().sink && debug().level <= kDebugOff) return;
+  }
+  warn(text);
+}
+
+void warn(std::string_view text) {
   State& s = state();
   std::lock_guard<std::mutex> lock(s.mutex);
   if (s.sink) return s.sink(text);
-  if (debug().level <= kDebugOff) return;
   if (!s.log && !debug().log.empty()) s.log = std::fopen(debug().log.c_str(), "a");
   FILE* to = s.log ? s.log : stderr;
   std::fwrite(text.data(), 1, text.size(), to);

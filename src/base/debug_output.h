@@ -16,5 +16,7 @@ using Sink = std::function<void(std::string_view)>;
 // Null: back to the default.
 void set(Sink sink);
 void write(std::string_view text);
+// The same at level 0 too: what a user asked for cannot be done.
+void warn(std::string_view text);
 
 }  // namespace braze::debug_output

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/npy.h"
 
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -204,15 +205,24 @@ Result<std::string> gunzip(std::string_view bytes, int64_t limit) {
   return inflate_all(bytes, 31, limit);
 }
 
-Result<std::string> read_file(const std::string& path) {
-  std::unique_ptr<FILE, int (*)(FILE*)> f(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (!f) return not_found(path, ": ", std::strerror(errno));
+Result<std::string> read_stream(FILE* f, const std::string& name) {
+  struct stat about {};
+  const bool regular = fstat(fileno(f), &about) == 0 && S_ISREG(about.st_mode);
+  constexpr size_t kLongest = size_t{4} << 30;
   std::string out;
   std::vector<char> buffer(1 << 16);
-  while (size_t n = std::fread(buffer.data(), 1, buffer.size(), f.get()))
+  while (size_t n = std::fread(buffer.data(), 1, buffer.size(), f)) {
+    if (!regular && out.size() + n > kLongest) return invalid(name, ": does not end within 4 GiB");
     out.append(buffer.data(), n);
-  if (std::ferror(f.get())) return internal(path, ": can't read");
+  }
+  if (std::ferror(f)) return internal(name, ": ", std::strerror(errno));
   return out;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::unique_ptr<FILE, int (*)(FILE*)> f(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (!f) return not_found(path.empty() ? "''" : path, ": ", std::strerror(errno));
+  return read_stream(f.get(), path);
 }
 
 Status write_file(const std::string& path, std::string_view bytes) {

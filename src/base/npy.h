@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,9 @@ bool is_gzip(std::string_view bytes);
 // At most `limit` bytes of text come out, or an error.
 Result<std::string> gunzip(std::string_view bytes, int64_t limit = int64_t{4} << 30);
 
+// A regular file as a whole; of pipes and devices, which may never end, at most 4 GiB, or an error.
 Result<std::string> read_file(const std::string& path);
+Result<std::string> read_stream(FILE* f, const std::string& name);
 Status write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace braze

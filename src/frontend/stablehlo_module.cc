@@ -61,15 +61,16 @@ Result<const mlir::Op*> find_entry(const Program& p, const ImportOptions& option
   if (it != p.symbols.end() && it->second->name == "func.func") return it->second;
   const mlir::Op* only = nullptr;
   int count = 0;
+  std::string names;
   for (auto& [name, op] : p.symbols) {
     if (op->name != "func.func") continue;
     const Attr* visibility = op->attr("sym_visibility");
     if (visibility && visibility->text == "private") continue;
     only = op;
-    ++count;
+    if (++count <= 10) names += str_cat(count > 1 ? ", @" : "; it has @", name);
   }
   if (options.any_entry && count == 1) return only;
-  return not_found("the module has no function @", options.entry);
+  return not_found("the module has no function @", options.entry, names, count > 10 ? " and more" : "");
 }
 
 namespace {

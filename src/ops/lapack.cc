@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <mutex>
 
 namespace braze::lapack {
@@ -155,24 +156,58 @@ Int getrf(Int m, Int n, T* a, Int* pivots) {
   return info;
 }
 
+namespace {
+
+template <typename T>
+bool is_nan(T v) {
+  return v != v;
+}
+
+// The first reflector of m×n a that holds a NaN, or min(m, n).
+template <typename T>
+Int first_nan(Int m, Int n, const T* a, const T* tau) {
+  for (Int k = 0; k < std::min(m, n); ++k) {
+    const T* column = a + static_cast<int64_t>(k) * m;
+    if (is_nan(tau[k]) || std::any_of(column + k, column + m, is_nan<T>)) return k;
+  }
+  return std::min(m, n);
+}
+
+// A reflector of NaNs leaves no number where it acts. Some BLAS compare NaNs on the way and leave some.
+template <typename T>
+void spread_nan(Int m, Int n, T* a, T* tau) {
+  const T nan = std::numeric_limits<Real<T>>::quiet_NaN();
+  const Int k = first_nan(m, n, a, tau);
+  if (k == std::min(m, n)) return;
+  std::fill(tau + k, tau + std::min(m, n), nan);
+  for (Int j = k; j < n; ++j)
+    std::fill(a + static_cast<int64_t>(j) * m + k, a + static_cast<int64_t>(j + 1) * m, nan);
+}
+
+}  // namespace
+
 template <typename T>
 Int geqrf(Int m, Int n, T* a, T* tau) {
   const Int lda = lead(m);
-  return with_work<T>([&](T* work, const Int* length, Int* info) {
+  const Int info = with_work<T>([&](T* work, const Int* length, Int* info) {
     Symbols<T>::geqrf(&m, &n, a, &lda, tau, work, length, info);
   });
+  spread_nan(m, n, a, tau);
+  return info;
 }
 
 template <typename T>
 Int geqp3(Int m, Int n, T* a, Int* pivots, T* tau) {
   const Int lda = lead(m);
   std::vector<Real<T>> real_work(2 * std::max<Int>(n, 1));
-  return with_work<T>([&](T* work, const Int* length, Int* info) {
+  const Int info = with_work<T>([&](T* work, const Int* length, Int* info) {
     if constexpr (is_complex_number<T>)
       Symbols<T>::geqp3(&m, &n, a, &lda, pivots, tau, work, length, real_work.data(), info);
     else
       Symbols<T>::geqp3(&m, &n, a, &lda, pivots, tau, work, length, info);
   });
+  spread_nan(m, n, a, tau);
+  return info;
 }
 
 template <typename T>
@@ -206,9 +241,14 @@ Int sytrd(char uplo, Int n, T* a, Real<T>* d, Real<T>* e, T* tau) {
 template <typename T>
 Int orgqr(Int m, Int n, Int k, T* a, const T* tau) {
   const Int lda = lead(m);
-  return with_work<T>([&](T* work, const Int* length, Int* info) {
+  const Int info = with_work<T>([&](T* work, const Int* length, Int* info) {
     Symbols<T>::orgqr(&m, &n, &k, a, &lda, tau, work, length, info);
   });
+  const auto first = static_cast<int64_t>(std::find_if(tau, tau + k, is_nan<T>) - tau);
+  if (first < k)
+    std::fill(a + first * m, a + static_cast<int64_t>(n) * m,
+              T(std::numeric_limits<Real<T>>::quiet_NaN()));
+  return info;
 }
 
 template <typename T>

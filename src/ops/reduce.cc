@@ -11,6 +11,7 @@
 #include "ops/sampling.h"
 #include "ops/scalar_function.h"
 #include "ops/wide.h"
+#include "ops/wide_combiner.h"
 
 namespace braze {
 namespace {
@@ -82,7 +83,9 @@ void reduce_plain(Op op, const Literal& in, const Literal& init, const Walk& wal
 
 Status reduce_general(const EvalContext& ctx, const Walk& walk, absl::Span<Literal> outs) {
   const size_t n = outs.size();
-  ScalarFunction body(ctx, *ctx.instr.calls[0]);
+  Module scratch("wide");
+  const Computation* wide = widened(scratch, *ctx.instr.calls[0]);
+  ScalarFunction body(ctx, wide ? *wide : *ctx.instr.calls[0]);
   std::vector<Cell> args(2 * n);
   for (size_t o = 0; o < walk.kept.size(); ++o) {
     for (size_t k = 0; k < n; ++k) args[k] = load_cell(ctx.operand(n + k), 0);

@@ -8,6 +8,7 @@
 #include "ops/sampling.h"
 #include "ops/scalar_function.h"
 #include "ops/wide.h"
+#include "ops/wide_combiner.h"
 #include "ops/window_math.h"
 
 namespace braze {
@@ -135,7 +136,10 @@ Result<Literal> eval_reduce_window(const EvalContext& ctx) {
     });
     return std::move(outs[0]);
   }
-  ScalarFunction body(ctx, *ctx.instr.calls[0]);
+  Module scratch("wide");
+  const bool scan = find_scan(ctx.as<WindowAttrs>().window, in).dim >= 0;
+  const Computation* wider = scan ? widened(scratch, *ctx.instr.calls[0]) : nullptr;
+  ScalarFunction body(ctx, wider ? *wider : *ctx.instr.calls[0]);
   std::vector<Cell> args(2 * n);
   for (; o < count; ++o, next_index(absl::MakeSpan(index), out_dims)) {
     for (size_t k = 0; k < n; ++k) args[k] = load_cell(ctx.operand(n + k), 0);

@@ -4,6 +4,7 @@
 #include "base/fuel.h"
 #include "ops/builder.h"
 #include "ops/op_def.h"
+#include "passes/widen_folds.h"
 
 namespace braze {
 
@@ -25,7 +26,7 @@ Status expand(Module& m) {
       c->erase(i);
     }
   }
-  return absl::OkStatus();
+  return widen_folds(m);
 }
 
 }  // namespace braze

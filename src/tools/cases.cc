@@ -10,12 +10,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "backend/compile.h"
 #include "backend/read_module.h"
 #include "backend/compare.h"
 #include "backend/inputs.h"
+#include "tools/program.h"
 #include "tools/tools.h"
 
 namespace braze::tools {
@@ -267,6 +269,16 @@ Status check(const Case& c, const Literal& value) {
   return absl::OkStatus();
 }
 
+// The most memory that this process held at once since the last call; 0 where the kernel does not tell.
+int64_t take_peak_bytes() {
+  int64_t kib = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmHWM:", 0) == 0) kib = std::atoll(line.c_str() + 6);
+  std::ofstream("/proc/self/clear_refs") << 5;
+  return kib * 1024;
+}
+
 struct Outcome {
   double compile_ms = 0, run_ms = 0;
   CompileStats stats;
@@ -306,16 +318,14 @@ Result<Outcome> run_form(const Case& c, const std::string& file, const CasesOpti
 
 int cases(const CasesOptions& o) {
   int passed = 0, failed = 0;
-  if (!exists(o.dir)) {
-    std::printf("skipped: there is no folder %s\n0 passed, 0 failed, 1 skipped\n", o.dir.c_str());
-    return 0;
-  }
+  if (!exists(o.dir)) return nothing_to_run("model folders", o.dir, CasesOptions().dir);
   bool header = false;
   for (const std::string& name : list(o.dir)) {
     std::string dir = o.dir + "/" + name;
     bool tiny = exists(dir + "/inputs.npz");
     if (!exists(dir + "/case.json") || fnmatch(o.name.c_str(), name.c_str(), 0) != 0) continue;
     if ((o.size == "tiny" && !tiny) || (o.size == "full" && tiny)) continue;
+    take_peak_bytes();
     auto c = load(dir, name);
     if (!c.ok()) {
       ++failed;
@@ -323,7 +333,8 @@ int cases(const CasesOptions& o) {
       continue;
     }
     if (!tiny && !header) {
-      std::printf("%-28s %10s %10s %8s %8s %12s\n", "case", "run ms", "compile ms", "kernels", "library", "arena bytes");
+      std::printf("%-28s %10s %10s %8s %8s %12s %12s\n", "case", "run ms", "compile ms", "kernels", "library",
+                  "arena bytes", "peak bytes");
       header = true;
     }
     for (const std::string& file : list(dir)) {
@@ -337,13 +348,16 @@ int cases(const CasesOptions& o) {
       if (!r.ok()) {
         std::printf("FAIL %s: %s\n", file.c_str(), std::string(r.status().message()).c_str());
       } else if (timed) {
-        std::printf("%-28s %10.3f %10.1f %8d %8d %12lld\n", name.c_str(), r->run_ms, r->compile_ms,
+        std::printf("%-28s %10.3f %10.1f %8d %8d %12lld %12lld\n", name.c_str(), r->run_ms, r->compile_ms,
                     static_cast<int>(r->stats.launches), static_cast<int>(r->stats.library_calls),
-                    static_cast<long long>(r->stats.arena_bytes));
+                    static_cast<long long>(r->stats.arena_bytes),
+                    static_cast<long long>(take_peak_bytes()));
       }
       std::fflush(stdout);
     }
   }
+  if (passed + failed == 0)
+    return finish(not_found("no case of ", o.dir, " is called ", o.name, " and is of size ", o.size));
   std::printf("%d passed, %d failed, 0 skipped\n", passed, failed);
   return failed ? 1 : 0;
 }

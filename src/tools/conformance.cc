@@ -9,6 +9,7 @@
 #include "backend/conformance.h"
 #include "base/npy.h"
 #include "frontend/mlir_read.h"
+#include "tools/program.h"
 #include "tools/tools.h"
 
 namespace braze::tools {
@@ -62,10 +63,7 @@ int conformance(const ConformanceOptions& o) {
   files.clear();
   nftw(o.dir.c_str(), visit, 16, FTW_PHYS);
   std::sort(files.begin(), files.end());
-  if (files.empty()) {
-    std::printf("skipped: no programs below %s\n0 passed, 0 failed, 1 skipped\n", o.dir.c_str());
-    return 0;
-  }
+  if (files.empty()) return nothing_to_run("programs", o.dir, ConformanceOptions().dir);
   int passed = 0, loosely = 0, failed = 0, disabled = 0;
   const Engine engine = engine_of(o.backend);
   for (const std::string& f : files) {

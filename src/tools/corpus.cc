@@ -17,6 +17,7 @@
 #include "eval/evaluator.h"
 #include "ops/custom_call.h"
 #include "spmd/expand.h"
+#include "tools/program.h"
 #include "tools/tools.h"
 
 namespace braze::tools {
@@ -160,10 +161,7 @@ int corpus(const CorpusOptions& o) {
   found.clear();
   nftw(o.dir.c_str(), visit, 16, FTW_PHYS);
   std::sort(found.begin(), found.end());
-  if (found.empty()) {
-    std::printf("skipped: no programs below %s\n0 passed, 0 failed, 1 skipped\n", o.dir.c_str());
-    return 0;
-  }
+  if (found.empty()) return nothing_to_run("programs", o.dir, CorpusOptions().dir);
   int passed = 0, failed = 0, skipped = 0, unsteady = 0, too_long = 0, need_host = 0;
   auto start = std::chrono::steady_clock::now();
   for (size_t i = static_cast<size_t>(std::max(o.first, 0)); i < found.size(); i += static_cast<size_t>(std::max(o.every, 1))) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "backend/pipeline.h"
 #include "base/debug.h"
 #include "tools/tools.h"
 
@@ -13,6 +14,29 @@ namespace {
 constexpr const char* kBackends =
     "cpu: compiled kernels; reference: the evaluator, slow and plain; kernel: interpreted kernels";
 constexpr const char* kTargets = "host, baseline (SSE2), avx2 or avx512";
+
+// Numbers from `low` on. CLI11's own checks answer with the largest double, in 309 digits.
+CLI::Validator at_least(int64_t low) {
+  return CLI::Validator(
+      [low](std::string& text) {
+        double v = 0;
+        if (!CLI::detail::lexical_cast(text, v)) return "'" + text + "' is no number";
+        return v >= static_cast<double>(low) ? std::string()
+                                             : text + " is less than " + std::to_string(low);
+      },
+      ">= " + std::to_string(low));
+}
+
+// "k=2,3".
+const CLI::Validator kSizes(
+    [](std::string& text) {
+      const size_t eq = text.find('=');
+      bool fine = eq != std::string::npos && eq > 0 && eq + 1 < text.size() && text.back() != ',';
+      for (size_t i = 0; fine && i < text.size(); ++i)
+        fine = i == eq || (text[i] >= '0' && text[i] <= '9') || (text[i] == ',' && i > eq + 1 && text[i - 1] != ',');
+      return fine ? std::string() : "'" + text + "' is not like 0=2,3";
+    },
+    "");
 
 const CLI::IsMember kBackendNames({"cpu", "reference", "kernel"});
 const CLI::IsMember kTargetNames({"host", "baseline", "avx2", "avx512"});
@@ -25,7 +49,8 @@ void add_source(CLI::App* verb, SourceFlags* s, bool required) {
   verb->add_option("--shape", s->shape,
                    "Sizes of argument k (from 0) as k=2,3 where the program leaves them unknown. May be "
                    "repeated")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check(kSizes);
   verb->add_flag("--fill-elided", s->fill_elided,
                  "Make up the values that HLO text leaves out: constant({...})");
 }
@@ -49,9 +74,9 @@ void add_run(CLI::App& app, RunOptions* r, int* code) {
       ->check(kBackendNames);
   v->add_option("--repeat", r->repeat, "Run so many times and print median, p10 and p90")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   v->add_option("--threads", r->threads, "Threads (0: one per core); results do not depend on it")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   v->add_option("--target", r->target, kTargets)->capture_default_str()->check(kTargetNames);
   v->add_option("--stats", r->stats,
                 "Write kernels, library calls, compile ms by phase, run ms, arena, code and peak "
@@ -84,7 +109,7 @@ void add_opt(CLI::App& app, OptOptions* o, int* code) {
       "inputs; fail with the name of the first that changed the result");
   v->add_flag("--verify", o->verify, "Verify the module after each pass");
   v->add_option("--fuel", o->fuel, "Take only the first N rewrites (also BRAZE_FUEL)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   v->add_flag("--bisect", o->bisect, "Find the first rewrite with which the result is wrong");
   v->add_flag("--canonical", o->canonical, "HLO without names, locations and dead code");
   v->add_option("--target", o->target, kTargets)->capture_default_str()->check(kTargetNames);
@@ -128,10 +153,14 @@ void add_suites(CLI::App& app, CasesOptions* c, ConformanceOptions* f, CorpusOpt
                 int* code) {
   auto* v = app.add_subcommand("cases", "Run model folders and check their outputs");
   v->add_option("dir", c->dir, "Folder of model folders")->capture_default_str();
-  v->add_option("--size", c->size, "tiny, full or all")->capture_default_str();
+  v->add_option("--size", c->size, "tiny, full or all")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"tiny", "full", "all"}));
   v->add_option("--name", c->name, "Only models that match this pattern")->capture_default_str();
   v->add_option("--backend", c->backend, kBackends)->capture_default_str()->check(kBackendNames);
-  v->add_option("--repeat", c->repeat, "Timed runs of full cases")->capture_default_str();
+  v->add_option("--repeat", c->repeat, "Timed runs of full cases")
+      ->capture_default_str()
+      ->check(at_least(1));
   v->callback([=] { *code = cases(*c); });
 
   v = app.add_subcommand("conformance", "Run StableHLO's test programs");
@@ -143,15 +172,20 @@ void add_suites(CLI::App& app, CasesOptions* c, ConformanceOptions* f, CorpusOpt
   v->add_option("dir", k->dir, "Folder of programs")->capture_default_str();
   v->add_option("--backend", k->backend, "Compared with reference: cpu or kernel")
       ->capture_default_str()
-      ->check(kBackendNames);
-  v->add_option("--every", k->every, "One program in so many")->capture_default_str();
-  v->add_option("--budget", k->budget_s, "Seconds after which no program is started");
+      ->check(CLI::IsMember({"cpu", "kernel"}));
+  v->add_option("--every", k->every, "One program in so many")
+      ->capture_default_str()
+      ->check(at_least(1));
+  v->add_option("--budget", k->budget_s, "Seconds after which no program is started; 0: no limit")
+      ->check(at_least(0));
   v->add_option("--eval-cpu", k->eval_cpu_s,
                 "Seconds of processor time for one evaluation by the reference; 0: any. A program that takes "
                 "longer is listed and counted as skipped")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  v->add_option("--first", k->first, "Number of the first program")->capture_default_str();
+      ->check(at_least(0));
+  v->add_option("--first", k->first, "Number of the first program")
+      ->capture_default_str()
+      ->check(at_least(0));
   v->callback([=] { *code = corpus(*k); });
 }
 
@@ -197,6 +231,8 @@ int tool(int argc, char** argv) {
   add_suites(app, &cases_options, &conformance_options, &corpus_options, &code);
   if (std::string ignored = ignored_flags_note(); !ignored.empty())
     std::fprintf(stderr, "braze: %s\n", ignored.c_str());
+  if (std::string unknown = unknown_passes_note(debug()); !unknown.empty())
+    std::fprintf(stderr, "braze: %s\n", unknown.c_str());
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {

@@ -18,6 +18,8 @@ Result<std::string> read_input_file(const std::string& file);
 
 // 0, or the error on standard error and 1.
 int finish(const Status& s);
+// For a suite that finds no `what` below `dir`: an error, but in its usual place, where it counts as skipped.
+int nothing_to_run(const std::string& what, const std::string& dir, const std::string& usual);
 // A wrong command line: 2.
 int usage_error(const std::string& what);
 

@@ -116,6 +116,7 @@ int replay(const ReplayOptions& o) {
     if (f.is_regular_file() && is_program(o.dir, f.path().filename().string()))
       names.push_back(f.path().filename().string());
   if (error) return finish(not_found(o.dir, ": ", error.message()));
+  if (names.empty()) return finish(not_found(o.dir, ": there are no dumped programs"));
   std::sort(names.begin(), names.end());
   Replayer r(o);
   int passed = 0, failed = 0, skipped = 0;

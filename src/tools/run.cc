@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/numbers.h"
 #include "backend/compare.h"
 #include "backend/compile.h"
 #include "backend/inputs.h"
@@ -21,6 +22,12 @@
 namespace braze::tools {
 namespace {
 
+Result<NpyArray> read_array(const std::string& path) {
+  ASSIGN(std::string bytes, read_file(path));
+  auto a = read_npy(bytes);
+  return a.ok() ? a : note(path, a.status());
+}
+
 Result<Literal> input_for(const RunOptions& o, int64_t k, const Shape& shape) {
   std::string kind = "random:0";
   for (const std::string& i : o.input) {
@@ -31,12 +38,22 @@ Result<Literal> input_for(const RunOptions& o, int64_t k, const Shape& shape) {
       kind = i.substr(eq + 1);
   }
   if (kind.size() > 4 && kind.substr(kind.size() - 4) == ".npy") {
-    ASSIGN(std::string bytes, read_file(kind));
-    ASSIGN(NpyArray a, read_npy(bytes));
+    ASSIGN(NpyArray a, read_array(kind));
     auto l = from_npy(a, shape);
     return l.ok() ? l : note(str_cat("input ", k, " (", kind, ")"), l.status());
   }
   return make_input(shape, kind, k);
+}
+
+// Every "k=" of --input names an argument.
+Status check_input_numbers(const RunOptions& o, size_t arguments) {
+  for (const std::string& i : o.input) {
+    const size_t eq = i.find('=');
+    uint64_t k = 0;
+    if (eq != std::string::npos && (!absl::SimpleAtoi(i.substr(0, eq), &k) || k >= arguments))
+      return invalid("--input ", i, ": the program has ", arguments, " arguments, numbered from 0");
+  }
+  return absl::OkStatus();
 }
 
 // Reads the program; sizes it leaves unknown come from the arrays given as k=FILE.npy.
@@ -49,8 +66,7 @@ Result<std::unique_ptr<Module>> read_with_inputs(const RunOptions& o) {
     for (const std::string& i : o.input) {
       if (i.substr(0, head.size()) != head || i.size() < 5 || i.substr(i.size() - 4) != ".npy")
         continue;
-      ASSIGN(std::string bytes, read_file(i.substr(head.size())));
-      ASSIGN(NpyArray a, read_npy(bytes));
+      ASSIGN(NpyArray a, read_array(i.substr(head.size())));
       source.shape.push_back(head + join(Dims(a.dims.begin(), a.dims.end())));
     }
   }
@@ -67,8 +83,8 @@ Status check_input_flag(const std::string& flag) {
     return invalid("run --input ", flag,
                    ": before '=' comes the number of an argument, as in 0=zeros");
   const bool npy = kind.size() > 4 && kind.substr(kind.size() - 4) == ".npy";
-  const bool seed = kind.substr(0, 7) == "random:" && kind.size() > 7 &&
-                    kind.find_first_not_of("0123456789", 7) == std::string::npos;
+  uint64_t number = 0;
+  const bool seed = kind.substr(0, 7) == "random:" && absl::SimpleAtoi(kind.substr(7), &number);
   if (npy || seed || kind == "random" || kind == "zeros" || kind == "iota") return absl::OkStatus();
   return invalid("run --input ", flag, ": '", kind,
                  "' is none of FILE.npy, random:SEED, zeros, iota");
@@ -199,6 +215,7 @@ Status run_program(const RunOptions& o) {
   options.target = o.target;
   options.threads = o.threads;
   ASSIGN(std::unique_ptr<Executable> exe, compile(std::move(module), options));
+  TRY(check_input_numbers(o, exe->parameters().size()));
   std::vector<Literal> args;
   for (size_t k = 0; k < exe->parameters().size(); ++k) {
     ASSIGN(Literal l, input_for(o, static_cast<int64_t>(k), exe->parameters()[k]));

@@ -64,5 +64,39 @@ TEST(RunningSum, EnginesAgree) {
   agree(scan("bf16", 5, "4_0"), 1e-2);  // too short to be a scan
 }
 
+// The body of log-sum-exp in type t, as JAX writes it for cumlogsumexp.
+std::string log_sum_exp(const std::string& t) {
+  return "HloModule m\nf { a = " + t + "[] parameter(0)\n b = " + t + "[] parameter(1)\n m = " + t +
+         "[] maximum(a, b)\n d = " + t + "[] subtract(a, b)\n p = pred[] compare(d, d), direction=NE\n s = " +
+         t + "[] add(a, b)\n abs = " + t + "[] abs(d)\n n = " + t + "[] negate(abs)\n e = " + t +
+         "[] exponential(n)\n l = " + t + "[] log-plus-one(e)\n q = " + t + "[] add(m, l)\n ROOT r = " + t +
+         "[] select(p, s, q) }\n";
+}
+
+TEST(RunningSum, FoldsOfSixteenBitsByAnyBodyDoNotStick) {
+  for (const std::string t : {"bf16", "f16"}) {
+    const std::string head = log_sum_exp(t) + "ENTRY e { x = " + t + "[2,1000] parameter(0)\n z = " + t +
+                             "[] constant(-inf)\n ROOT s = " + t;
+    const std::string scan = head + "[2,1000] reduce-window(x, z), window={size=1x1000 pad=0_0x999_0}, to_apply=f }";
+    const std::string fold = head + "[2] reduce(x, z), dimensions={1}, to_apply=f }";
+    const Dtype dtype = t == "f16" ? Dtype::kF16 : Dtype::kBF16;
+    const double right = Literal::scalar(dtype, std::log(1000.0)).get_float(0);
+    for (const std::string backend : {"cpu", "kernel", "reference"}) {
+      EXPECT_EQ(run(scan, filled(dtype, 1000, 0), backend).get_float(1999), right) << t << ' ' << backend;
+      EXPECT_EQ(run(fold, filled(dtype, 1000, 0), backend).get_float(1), right) << t << ' ' << backend;
+    }
+  }
+}
+
+// A body that rounds of itself says what it wants.
+TEST(RunningSum, AConversionToSixteenBitsInTheBodyStays) {
+  const std::string text =
+      "HloModule m\nf { a = bf16[] parameter(0)\n b = bf16[] parameter(1)\n u = f32[] convert(a)\n v = f32[] "
+      "convert(b)\n s = f32[] add(u, v)\n ROOT r = bf16[] convert(s) }\nENTRY e { x = bf16[2,1000] parameter(0)\n "
+      "z = bf16[] constant(0)\n ROOT s = bf16[2] reduce(x, z), dimensions={1}, to_apply=f }";
+  for (const std::string backend : {"cpu", "kernel", "reference"})
+    EXPECT_EQ(run(text, filled(Dtype::kBF16, 1000, 1), backend).get_float(0), 256) << backend;
+}
+
 }  // namespace
 }  // namespace braze

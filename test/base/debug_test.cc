@@ -63,6 +63,17 @@ TEST(Debug, OwnKnobsWinAndBadValuesAreReported) {
             (std::vector<std::string>{"fuel=lots", "verify", "nonsense", "check=maybe"}));
 }
 
+TEST(Debug, NumbersOutOfRangeAreReported) {
+  Debug d = parse_debug("7,fuel=-1,verify=9,threads=-4,2", "--xla_force_host_platform_device_count=-3");
+  EXPECT_EQ(d.level, 2);
+  EXPECT_EQ(d.fuel, -1);
+  EXPECT_EQ(d.verify, 1);
+  EXPECT_EQ(d.threads, 0);
+  EXPECT_EQ(d.host_devices, 0);
+  EXPECT_EQ(d.unknown, (std::vector<std::string>{"--xla_force_host_platform_device_count=-3", "7", "fuel=-1",
+                                                 "verify=9", "threads=-4"}));
+}
+
 TEST(Debug, RegexThatIsNoneMatchesAsText) {
   EXPECT_TRUE(regex_matches("a[", "xa[y"));
   EXPECT_FALSE(regex_matches("a[", "xay"));

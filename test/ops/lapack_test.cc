@@ -37,5 +37,29 @@ TEST(Lapack, PutsTheNumberOfBlasThreadsBack) {
   openblas_set_num_threads(before);
 }
 
+// A number that a NaN should have reached is a wrong number.
+template <typename T>
+void expect_nan_spreads() {
+  const Int n = 4;
+  const T nan = std::numeric_limits<Real<T>>::quiet_NaN();
+  std::vector<T> a(n * n), tau(n);
+  for (Int i = 0; i < n * n; ++i) a[i] = T(static_cast<Real<T>>((i * 7) % 5 - 2));
+  a[2 * n + 1] = nan;  // row 1 of column 2
+  EXPECT_EQ(geqrf<T>(n, n, a.data(), tau.data()), 0);
+  for (Int j = 0; j < n; ++j)
+    for (Int i = 0; i < n; ++i)
+      if (j < 2 || i >= 2) EXPECT_EQ(a[j * n + i] != a[j * n + i], j >= 2) << i << ' ' << j;
+  EXPECT_EQ(orgqr<T>(n, n, n, a.data(), tau.data()), 0);
+  for (Int j = 2; j < n; ++j)
+    for (Int i = 0; i < n; ++i) EXPECT_NE(a[j * n + i], a[j * n + i]) << i << ' ' << j;
+}
+
+TEST(Lapack, QrOfANanIsNan) {
+  expect_nan_spreads<float>();
+  expect_nan_spreads<double>();
+  expect_nan_spreads<std::complex<float>>();
+  expect_nan_spreads<std::complex<double>>();
+}
+
 }  // namespace
 }  // namespace braze::lapack
