@@ -85,11 +85,39 @@ Result<Shape> infer(const InferContext& c) {
   return out;
 }
 
+// The sizes of a result with several bounded dimensions: dimensions fall into groups of equal products of bounds,
+// and in each group one bounded dimension of the result takes what the value has there. False: not told so.
+bool sizes_by_group(DimSpan bounds, DimSpan sizes, Shape* s) {
+  Dims out(s->dims);
+  size_t i = 0, j = 0;
+  while (i < bounds.size() || j < s->dims.size()) {
+    int64_t a = 1, b = 1, size = 1, rest = 1, open = -1;
+    do {
+      if (j == s->dims.size() || (i < bounds.size() && a <= b)) {
+        size *= sizes[i];
+        a *= bounds[i++];
+        continue;
+      }
+      if (!s->is_dynamic(static_cast<int64_t>(j))) rest *= s->dims[j];
+      else if (open >= 0) return false;
+      else open = static_cast<int64_t>(j);
+      b *= s->dims[j++];
+    } while (a != b && (i < bounds.size() || j < s->dims.size()));
+    if (open >= 0) out[open] = rest > 0 ? size / rest : 0;
+  }
+  if (product(out) != product(sizes)) return false;
+  s->dims = out;
+  s->dynamic.clear();
+  return true;
+}
+
 Result<Literal> eval(const EvalContext& c) {
   Shape s = c.instr.shape;
   s.layout.clear();
   if (!s.is_static()) return invalid("reshape: the result shape is not known");
   int64_t n = c.operand(0).elements();
+  if (s.elements() != n && std::count(s.dynamic.begin(), s.dynamic.end(), true) > 1)
+    sizes_by_group(c.instr.operand(0)->shape.dims, c.operand(0).shape().dims, &s);
   if (s.elements() != n && std::count(s.dynamic.begin(), s.dynamic.end(), true) == 1) {
     // A bounded dimension takes the size that the value's elements leave for it.
     size_t d = static_cast<size_t>(std::find(s.dynamic.begin(), s.dynamic.end(), true) - s.dynamic.begin());

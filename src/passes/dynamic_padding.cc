@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "passes/control.h"
 #include "passes/inline_calls.h"
 #include "passes/padded_rules.h"
 
@@ -223,6 +224,11 @@ bool mentions_bounds(const Computation& c) {
     if (i->shape.has_bounded_dim() || i->is(Op::kSetDimensionSize)) return true;
   return false;
 }
+bool inner_bounds(const Module& m) {
+  for (Computation* c : computation_post_order(m))
+    if (c != m.entry() && mentions_bounds(*c)) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -232,6 +238,11 @@ Result<PaddedModule> dynamic_padding(const Module& m) {
   TRY(inline_calls(*out.module));
   drop_idle_sizes(*out.module);
   out.module->erase_dead_computations();
+  // Branches of conditionals whose course is known have bounds where the branches' sizes differ.
+  if (inner_bounds(*out.module)) {
+    TRY(simplify_control(*out.module));
+    drop_idle_sizes(*out.module);
+  }
   Computation* entry = out.module->entry();
   bool bounded = false;
   for (Computation* c : computation_post_order(*out.module)) {

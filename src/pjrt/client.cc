@@ -86,6 +86,8 @@ Status Client_Create(PJRT_Client_Create_Args& a) {
     const std::string_view name = text(v.name, v.name_size);
     if (name == "cpu_device_count" && v.type == PJRT_NamedValue_kInt64) devices = v.int64_value;
     else if (name == "asynchronous" && v.type == PJRT_NamedValue_kBool) c->asynchronous = v.bool_value;
+    else if (name == "arguments_by_size" && v.type == PJRT_NamedValue_kBool)
+      c->arguments_by_size = v.bool_value;
     else if (name == "num_nodes" && v.type == PJRT_NamedValue_kInt64 && v.int64_value > 1)
       return unimplemented("jobs of several processes");
   }

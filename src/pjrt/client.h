@@ -55,6 +55,9 @@ struct PJRT_Client {
   // Long programs run while the host goes on. Off unless asked for: some hosts read results without
   // waiting for them.
   bool asynchronous = false;
+  // An argument of another shape or element type but of as many bytes is read as the program's. Hosts whose
+  // arrays share memory as views (TensorFlow's reshape and bitcast) ask for it.
+  bool arguments_by_size = false;
 
   PJRT_Device* device_of_id(int64_t id) const {
     return id >= 0 && id < static_cast<int64_t>(device_list.size()) ? device_list[id] : nullptr;

@@ -48,6 +48,9 @@ bool is_donatable(const PJRT_ExecuteOptions* o, int64_t argument) {
 Status check_argument(const PJRT_Buffer& b, const Shape& want, size_t k) {
   if (want.is_token()) return absl::OkStatus();  // hosts send an empty array or nothing of use
   if (b.dtype == want.dtype && b.dims == want.dims) return absl::OkStatus();
+  if (b.device()->client->arguments_by_size && b.bytes() == want.bytes() &&
+      (b.layout.empty() || is_row_major_order(b.layout)))
+    return absl::OkStatus();
   return invalid("argument ", k, " is ", to_string(Shape::array(b.dtype, b.dims), false),
                  ", the program takes ", to_string(want, false));
 }
@@ -64,7 +67,7 @@ Status hold_arguments(PJRT_Buffer* const* buffers, const ProgramFacts& f, ShardC
       return invalid("argument ", k, " of ", f.name, ": the buffer has been deleted or donated");
     s->arguments[k] = {b.storage, b.ready};
     s->argument_pointers[k] = b.storage->data();
-    if (!b.layout.empty()) s->argument_layouts.emplace_back(k, b.layout);
+    if (!b.layout.empty() && !is_row_major_order(b.layout)) s->argument_layouts.emplace_back(k, b.layout);
   }
   return absl::OkStatus();
 }

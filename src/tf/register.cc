@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "tf/tensorflow_abi.h"
 
@@ -64,6 +65,25 @@ PJRT_Error* lookup_any_device(PJRT_Client_LookupAddressableDevice_Args* a) {
   return e;
 }
 
+// TensorFlow's reshape, expand_dims and bitcast are views: a buffer comes back as an argument in another shape.
+PJRT_Error* create_client(PJRT_Client_Create_Args* a) {
+  std::vector<PJRT_NamedValue> options(a->create_options, a->create_options + a->num_options);
+  PJRT_NamedValue views = {};
+  views.struct_size = sizeof(views);
+  views.name = "arguments_by_size";
+  views.name_size = std::strlen(views.name);
+  views.type = PJRT_NamedValue_kBool;
+  views.bool_value = true;
+  views.value_size = 1;
+  options.push_back(views);
+  PJRT_Client_Create_Args with = *a;
+  with.create_options = options.data();
+  with.num_options = options.size();
+  PJRT_Error* e = plugin_api->PJRT_Client_Create(&with);
+  a->client = with.client;
+  return e;
+}
+
 // The plugin's table, for as long as the process lives; null and a reason if there is none.
 const PJRT_Api* load_plugin(std::string* why) {
   const std::string path = plugin_path();
@@ -87,6 +107,7 @@ const PJRT_Api* load_plugin(std::string* why) {
   static PJRT_Api table;
   table = *plugin_api;
   table.PJRT_Client_LookupAddressableDevice = lookup_any_device;
+  table.PJRT_Client_Create = create_client;
   PJRT_Plugin_Initialize_Args args = {};
   args.struct_size = sizeof(args);
   if (PJRT_Error* e = table.PJRT_Plugin_Initialize(&args)) {

@@ -68,6 +68,26 @@ void expect_all_sizes(const std::string& text, int64_t bound, bool native = true
   for (int64_t n : {bound, bound - 1, int64_t{1}, int64_t{0}, bound / 2}) expect_agree(text, n, native);
 }
 
+// A branch that is known to be taken, and whose result is as large as that of the other at most (tf.image.rot90).
+TEST(Bounded, KnownBranchesOfSeveralSizes) {
+  const std::string branches =
+      "t { p = f32[2,4,3] parameter(0)\n x = f32[2,3,4] transpose(p), dimensions={0,2,1}\n z = f32[] constant(0)\n"
+      " q = f32[2,4,4] pad(x, z), padding=0_0x0_1x0_0\n n = s32[] constant(3)\n"
+      " s = f32[2,<=4,4] set-dimension-size(q, n), dimensions={1}\n ROOT r = (f32[2,<=4,4]) tuple(s) }\n"
+      "f { p = f32[2,4,3] parameter(0)\n z = f32[] constant(0)\n q = f32[2,4,4] pad(p, z), padding=0_0x0_0x0_1\n"
+      " n = s32[] constant(3)\n s = f32[2,4,<=4] set-dimension-size(q, n), dimensions={2}\n"
+      " ROOT r = (f32[2,4,<=4]) tuple(s) }\n";
+  auto entry = [](const char* condition) {
+    return std::string("ENTRY e { x = f32[2,4,3] parameter(0)\n n = s32[] parameter(1)\n") + condition +
+           " k = (f32[2,<=4,<=4]) conditional(c, x, x), true_computation=t, false_computation=f\n"
+           " e = f32[2,<=4,<=4] get-tuple-element(k), index=0\n ROOT r = f32[2,<=4,<=4] reshape(e) }";
+  };
+  for (const char* c : {" c = pred[] constant(true)\n", " c = pred[] constant(false)\n"})
+    expect_all_sizes(branches + entry(c), 4);
+  const char* open = " z = s32[] constant(1)\n c = pred[] compare(n, z), direction=GT\n";
+  expect_all_sizes(branches + entry(open), 4, false);
+}
+
 TEST(Bounded, ElementsAndSizes) {
   expect_all_sizes("ENTRY e { x = f32[6,4] parameter(0)\n n = s32[] parameter(1)\n"
                    " s = f32[<=6,4] set-dimension-size(x, n), dimensions={0}\n"

@@ -61,8 +61,8 @@ inline std::string await(PJRT_Event* event) {
 
 class Client {
  public:
-  explicit Client(int64_t devices = 1, bool asynchronous = false) {
-    PJRT_NamedValue options[2] = {};
+  explicit Client(int64_t devices = 1, bool asynchronous = false, bool arguments_by_size = false) {
+    PJRT_NamedValue options[3] = {};
     options[0].name = "cpu_device_count";
     options[0].name_size = 16;
     options[0].type = PJRT_NamedValue_kInt64;
@@ -71,9 +71,13 @@ class Client {
     options[1].name_size = 12;
     options[1].type = PJRT_NamedValue_kBool;
     options[1].bool_value = asynchronous;
+    options[2].name = "arguments_by_size";
+    options[2].name_size = 17;
+    options[2].type = PJRT_NamedValue_kBool;
+    options[2].bool_value = arguments_by_size;
     auto a = args<PJRT_Client_Create_Args>();
     a.create_options = options;
-    a.num_options = 2;
+    a.num_options = 3;
     EXPECT_FINE(api().PJRT_Client_Create(&a));
     client_ = a.client;
   }

@@ -100,6 +100,22 @@ TEST(Plugin, ErrorsCarryTheirText) {
   destroy(x);
 }
 
+TEST(Plugin, ArgumentsBySize) {
+  Client c(1, false, true);
+  PJRT_LoadedExecutable* x = compiled(c, kAxpy);
+  PJRT_Buffer* a = c.put({2}, {1, 1});
+  PJRT_Buffer* b = c.put({1, 2, 3, 4}, {2, 2});
+  PJRT_Buffer* turned = c.put({1, 2, 3, 4}, {2, 2}, 0, {4, 8});
+  PJRT_Buffer* shorter = c.put({1, 2, 3}, {3});
+  PJRT_Buffer* r = nullptr;
+  ASSERT_EQ(text(execute(x, {a, b, turned}, &r)), "");
+  EXPECT_EQ(fetch(r), (std::vector<float>{3, 7, 8, 12}));
+  destroy(r);
+  EXPECT_NE(text(execute(x, {a, b, shorter}, &r)).find("argument 2 is f32[3]"), std::string::npos);
+  for (PJRT_Buffer* p : {a, b, turned, shorter}) destroy(p);
+  destroy(x);
+}
+
 TEST(Plugin, ShorterArgumentStructsOfOlderHosts) {
   Client c;
   auto a = args<PJRT_Client_Create_Args>();

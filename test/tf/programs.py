@@ -122,6 +122,25 @@ def unaligned_inputs():
 
 
 @case()
+def views_of_results():
+    f, g = jit(lambda x: x * 2), jit(lambda x: x + 1)
+    x = normal(4, 6)
+    y = f(x)
+    out = [g(v) for v in (tf.reshape(y, [-1]), tf.expand_dims(y, 0), tf.squeeze(y[None, :1]), tf.bitcast(y,
+                tf.int32), y[1:3],
+                          *tf.split(y, 2), *tf.unstack(y))]
+    out.append(jit(lambda x: tf.cast(x, tf.int32) + 1)(tf.bitcast(y, tf.uint8)))
+    v = tf.Variable(y)
+    step = jit(lambda x: v.assign_add(f(x)))
+    for _ in range(3):
+        step(x)
+        held = tf.reshape(v, [3, 8])
+        step(x)
+        out += [g(held), g(tf.reshape(v, [8, 3])), held]
+    return out
+
+
+@case()
 def shape_argument():
     f = jit(lambda x, s: tf.reshape(x, s))
     return [f(tf.range(12), tf.constant([3, 4])), f(tf.range(12), tf.constant([2, 6]))]
