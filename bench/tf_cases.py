@@ -7,9 +7,11 @@
 One process per engine; each round lets every engine run every case for S seconds in turn, so that what
 else the machine does meets all of them. Prints medians in milliseconds: of all calls' times, and of the
 rounds' processor time per call, in which waiting for a busy machine does not count. Ratios are of medians
-of the rounds' ratios. Environment as for test/tf/run.py.
+of the rounds' ratios. "first" is the first three calls with tracing and compiling; "peak" is how much resident
+memory grew at most from before the model was made. Environment as for test/tf/run.py.
 """
 import argparse
+import gc
 import json
 import os
 import statistics
@@ -69,6 +71,15 @@ def cases(jit):
                                   layers.Dropout(0.2), layers.Dense(10, "softmax")])
         return trained(model, normal(128, 28, 28), tf.zeros([128], tf.int32))
 
+    def classifier(kind, size):
+        return getattr(keras.applications, kind)(weights=None, input_shape=(size, size, 3), classes=10)
+
+    def resnet50_train():
+        return trained(classifier("ResNet50", 64), normal(4, 64, 64, 3), tf.zeros([4], tf.int32))
+
+    def mobilenet_train():
+        return trained(classifier("MobileNetV2", 96), normal(4, 96, 96, 3), tf.zeros([4], tf.int32))
+
     def resnet50_infer():
         model = keras.applications.ResNet50(weights=None, input_shape=(128, 128, 3))
         return call(function(lambda x: model(x, training=False)), normal(1, 128, 128, 3))
@@ -89,7 +100,14 @@ def cases(jit):
         return trained(model, t, t)
 
     return {f.__name__: f for f in (add_one, ten_in_ten_out, twenty_variables, seed_example, mnist_train,
-                                    encoder_train, mobilenet_infer, resnet50_infer)}
+                                    encoder_train, mobilenet_infer, resnet50_infer,
+                                    mobilenet_train, resnet50_train)}
+
+
+def memory(field):
+    """MiB of VmRSS or VmHWM."""
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith(field)) / 1024
 
 
 def serve(engine):
@@ -99,11 +117,16 @@ def serve(engine):
         name, seconds = json.loads(line)
         known = known or cases(engine != "plain")
         if name not in made:
-            start = time.perf_counter()
+            made.clear()
+            gc.collect()
+            with open("/proc/self/clear_refs", "w") as f:
+                f.write("5")  # forget the peak so far
+            before = memory("VmRSS")
             made[name] = known[name]()
+            start = time.perf_counter()
             for _ in range(3):
                 made[name]()
-            print(json.dumps([time.perf_counter() - start]), flush=True)
+            print(json.dumps([time.perf_counter() - start, memory("VmHWM") - before]), flush=True)
             continue
         times, end, cpu = [], time.perf_counter() + seconds, time.process_time()
         while time.perf_counter() < end or len(times) < 3:
@@ -134,12 +157,12 @@ def main():
     if args.serve:
         return serve(args.serve)
     names = args.case or list("add_one ten_in_ten_out twenty_variables seed_example mnist_train encoder_train "
-                              "mobilenet_infer resnet50_infer".split())
+                              "mobilenet_infer resnet50_infer mobilenet_train resnet50_train".split())
     servers = {e: start(e) for e in ENGINES}
     print("| case | plain ms | XLA ms | Braze ms | plain / Braze | XLA / Braze | CPU: plain | XLA | Braze | "
-          "first call: XLA s | Braze s |\n" + "|---" * 11 + "|")
+          "first: plain s | XLA s | Braze s | peak: plain MiB | XLA | Braze |\n" + "|---" * 15 + "|")
     for name in names:
-        first = {e: ask(servers[e], name, 0)[0] for e in ENGINES}
+        first = {e: ask(servers[e], name, 0) for e in ENGINES}
         wall, cpu, all_times = ({e: [] for e in ENGINES} for _ in range(3))
         for k in range(args.rounds):
             for e in ENGINES[k % 3:] + ENGINES[:k % 3]:
@@ -150,7 +173,7 @@ def main():
         m = [f"{statistics.median(all_times[e]) * 1e3:.3f}" for e in ENGINES]
         m += [f"{statistics.median(a / b for a, b in zip(wall[e], wall['braze'])):.2f}" for e in ENGINES[:2]]
         m += [f"{statistics.median(cpu[e]) * 1e3:.3f}" for e in ENGINES]
-        m += [f"{first[e]:.1f}" for e in ENGINES[1:]]
+        m += [f"{first[e][0]:.2f}" for e in ENGINES] + [f"{first[e][1]:.0f}" for e in ENGINES]
         print(f"| {name} | {' | '.join(m)} |", flush=True)
     for s in servers.values():
         s.stdin.close()

@@ -90,6 +90,12 @@ class InTensorFlow(unittest.TestCase):
         if tool.exists():
             return subprocess.run([str(tool), "replay", folder], capture_output=True, text=True)
 
+    def test_second_process_loads_code(self):
+        with tempfile.TemporaryDirectory() as folder:
+            logs = [ask(TENSORFLOW, BRAZE_DEBUG="1", BRAZE_CACHE_DIR=folder)[1] for _ in range(2)]
+        self.assertRegex(logs[0], r"\([1-9]\d* compiled, 0 shared, 0 loaded\)")
+        self.assertRegex(logs[1], r"\(0 compiled, 0 shared, [1-9]\d* loaded\)")
+
     def test_switched_off(self):
         out, _ = ask(TENSORFLOW, BRAZE_TF="0")
         self.assertEqual(out, '["switched off", "switched off by BRAZE_TF=0", 7.0]')
