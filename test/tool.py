@@ -119,6 +119,19 @@ def test_dumps_and_replay(folder):
           "--compare", "reference")
 
 
+def test_dumps_of_bounded_sizes_replay(folder):
+    text = """HloModule b
+ENTRY main { x = f32[8] parameter(0)
+  n = s32[] parameter(1)
+  ROOT y = f32[<=8] set-dimension-size(x, n), dimensions={0} }"""
+    (folder / "b.hlo").write_text(text)
+    (folder / "dump").mkdir()
+    braze("run", folder / "b.hlo", XLA_FLAGS=f"--xla_dump_to={folder}/dump")
+    assert (folder / "dump/module_0000.b.input.hlo").read_text() == text
+    out, _ = braze("replay", folder / "dump")
+    assert "3 passed, 0 failed" in out and "padded to the bounds" in out, out
+
+
 def test_a_wrong_stage_is_found(folder):
     flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_text"
     braze("run", SEED, XLA_FLAGS=flags)

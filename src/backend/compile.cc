@@ -189,6 +189,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
   if (bounded) {
     auto padded = dynamic_padding(*module);
     if (padded.ok()) {
+      remember_copy(*module, *padded->module);
       ASSIGN(out, compile(std::move(padded->module), options));
       if (padded->is_static()) return out;
       stats = out->stats_;

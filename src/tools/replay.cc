@@ -61,6 +61,14 @@ Result<Literal> run_on(std::unique_ptr<Module> m, const std::string& backend,
   return exe->run(args);
 }
 
+// Whether sizes are known only at run time: later stages have a form of their own.
+bool is_bounded(const Module& m) {
+  for (const auto& c : m.computations())
+    for (const auto& i : c->instrs())
+      if (i->shape.has_bounded_dim()) return true;
+  return false;
+}
+
 class Replayer {
  public:
   explicit Replayer(const ReplayOptions& o) : o_(o) {}
@@ -82,7 +90,10 @@ class Replayer {
       args.push_back(std::move(l));
     }
     const bool elided = bytes.find("{...}") != std::string::npos;
+    const bool bounded = is_bounded(*m);
     ASSIGN(Literal value, run_on(std::move(m), o_.backend, args));
+    if (bounded)
+      return std::string("runs; later stages are padded to the bounds, with the sizes as results of their own");
     if (elided) return std::string("runs; its constants are made up");
     auto [it, first] = results_.try_emplace(module_of(name), name, value);
     if (first) return std::string("runs");
