@@ -8,6 +8,7 @@
 #include "base/lexer.h"
 #include "frontend/hlo_proto.h"
 #include "frontend/hlo_proto_io.h"
+#include "ops/bitcast_layout.h"
 #include "ops/laws.h"
 #include "ops/op_def.h"
 #include "ops/replica_groups.h"
@@ -133,6 +134,7 @@ Result<std::unique_ptr<Module>> ModuleReader::read(std::string_view bytes) {
   if (drafts_.empty()) return invalid("malformed HLO proto: no computations");
   for (const CompDraft& d : drafts_) TRY(computation(d));
   TRY(finish());
+  TRY(row_major_bitcasts(*module_));
   return std::move(module_);
 }
 

@@ -3,6 +3,7 @@
 // everything is read: callees, entry, shapes.
 #include <algorithm>
 
+#include "ops/bitcast_layout.h"
 #include "ops/laws.h"
 #include "text/parser.h"
 
@@ -20,6 +21,7 @@ Result<std::unique_ptr<Module>> Parser::module() {
   while (!lex_.at_end()) TRY(computation());
   if (module_->computations().empty()) return lex_.expected("a computation");
   TRY(finish());
+  TRY(row_major_bitcasts(*module_));
   return std::move(module_);
 }
 

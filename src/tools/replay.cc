@@ -28,6 +28,7 @@ bool ends_with(std::string_view s, std::string_view end) {
 // Programs, by the names dumps have; of texts those that begin as HLO does: XLA and Braze write
 // reports beside them.
 bool is_program(const std::string& dir, const std::string& name) {
+  if (ends_with(name, "-report.pb")) return false;  // XLA's report of memory use
   for (const char* form : {".hlo", ".pb", ".mlir", ".mlirbc"})
     if (ends_with(name, form)) return true;
   if (!ends_with(name, ".txt")) return false;
