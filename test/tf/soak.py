@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A soak: threads train Keras models, predict, compile functions anew, write variables and fail on purpose, all
-under jit_compile; every result is compared with plain TensorFlow's in the same process.
+"""A soak: threads train Keras models, predict, run small functions, write variables and fail on purpose, all under
+jit_compile; every result is compared with plain TensorFlow's in the same process.
 
-    test/tf/soak.py [--minutes 30 | --rounds N] [--threads 3] [--seed 0] [--every N]
+    test/tf/soak.py [--minutes 30 | --rounds N] [--threads 3] [--seed 0] [--every N] [--fresh]
+
+There are as many functions as a seed's first rounds make, so that memory is flat once all are compiled. With --fresh
+small functions are made anew each time; TensorFlow keeps every function it ever traced, so that memory then grows.
 
 The process runs on Braze as it is, on stock XLA with BRAZE_TF=0. Work is dealt by number: round k of a seed is
 the same work on both, in whatever thread. Prints the resident memory every N rounds; the exit code is 1 if a result was
@@ -80,8 +83,8 @@ class Learner:
 
 
 class Soak:
-    def __init__(self, seed):
-        self.seed = seed
+    def __init__(self, seed, fresh):
+        self.seed, self.fresh, self.functions = seed, fresh, {}
         self.learners = [Learner(m, seed + k) for k, m in enumerate(MODELS)]
         self.next, self.lock, self.wrong = 0, threading.Lock(), []
 
@@ -114,8 +117,16 @@ class Soak:
             a, b = (f(tf.constant(x)) for f in learner.infer)
             self.compare(f"prediction of {MODELS[k].__name__}", a, b)
 
-    def compile(self, r):
-        """A new function of random steps."""
+    def function(self, key, make):
+        if self.fresh:
+            return make()
+        with self.lock:
+            return self.functions.setdefault(key, make())
+
+    def chain(self, r):
+        """A function of random steps."""
+        key = r.randrange(60)
+        r = random.Random(r.getrandbits(32) if self.fresh else self.seed * 1009 + key)
         steps = r.choices(STEPS, k=r.randint(1, 5))
         g = np.random.default_rng(r.getrandbits(32))
         x = tf.constant(g.standard_normal((r.randint(1, 20), r.randint(1, 20))).astype(np.float32))
@@ -124,14 +135,15 @@ class Soak:
             for f in steps:
                 x = f(x)
             return x
-        self.compare("chain", tf.function(chain, jit_compile=True, autograph=False)(x), chain(x))
+        f = self.function(key, lambda: tf.function(chain, jit_compile=True, autograph=False))
+        self.compare("chain", f(x), chain(x))
 
     def variables(self, r):
         v = tf.Variable(tf.zeros([5000]))
-        step = tf.function(lambda g: v.assign_sub(0.1 * g), jit_compile=True)
+        step = self.function("variables", lambda: tf.function(lambda v, g: v.assign_sub(0.1 * g), jit_compile=True))
         for _ in range(10):
             held = v.read_value()
-            step(tf.ones([5000]))
+            step(v, tf.ones([5000]))
         self.compare("variable", v[:3], [-1] * 3)
         self.compare("held", held[:3], [-0.9] * 3)
 
@@ -140,15 +152,17 @@ class Soak:
         self.compare("mask", mask(tf.constant(x)), x[x > 0])
 
     def failing(self, r):
+        f = self.function("failing", lambda: tf.function(lambda x: tf.strings.length(tf.strings.as_string(x)),
+                                                         jit_compile=True))
         try:
-            tf.function(lambda x: tf.strings.length(tf.strings.as_string(x)), jit_compile=True)(tf.ones([3]))
+            f(tf.ones([3]))
             self.wrong.append(("failing", "no error"))
         except tf.errors.InvalidArgumentError:
             pass
 
     def round(self, number):
         r = random.Random(self.seed * 1_000_003 + number)
-        kinds = [self.train] * 6 + [self.predict] * 8 + [self.compile, self.variables, self.sizes]
+        kinds = [self.train] * 6 + [self.predict] * 8 + [self.chain, self.variables, self.sizes]
         kinds += [self.failing] * (number % 7 == 0)
         r.choice(kinds)(r)
 
@@ -181,9 +195,10 @@ def main():
     p.add_argument("--threads", type=int, default=3)
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--every", type=int, default=200, help="rounds between lines")
+    p.add_argument("--fresh", action="store_true", help="make small functions anew each time")
     a = p.parse_args()
     start = time.time()
-    soak = Soak(a.seed)
+    soak = Soak(a.seed, a.fresh)
     rounds = a.rounds or sys.maxsize
     until = start + (a.minutes * 60 if not a.rounds else 1e9)
     threads = [threading.Thread(target=soak.work, args=(until, rounds)) for _ in range(a.threads)]
