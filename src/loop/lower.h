@@ -8,6 +8,7 @@
 //   lower_contraction.cc  dot and convolution with an epilogue
 //   lower_update.cc       dynamic-update-slice and scatter, in place
 //   lower_window.cc       reduce-window
+//   lower_scan.cc         running sums and the like
 //   lower_select.cc       select-and-scatter
 // An error means: no such kernel exists; the caller splits the fusion or falls back.
 #pragma once
@@ -19,6 +20,7 @@
 #include "ir/module.h"
 #include "loop/elements.h"
 #include "loop/kernel.h"
+#include "ops/window_math.h"
 
 namespace braze::loop {
 
@@ -50,6 +52,7 @@ Status lower_reduce(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_contraction(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_update(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_window(Kernel& k, const Computation& fused, const Facts& facts);
+Status lower_scan(Kernel& k, const Computation& fused, const Facts& facts, const Scan& scan);
 Status lower_select_and_scatter(Kernel& k, const Computation& fused, const Facts& facts);
 
 // Binds the parameters of `fused` to the kernel's input buffers.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows: reduce-window as loops over the window around a vector of outputs; a window that covers all
-// earlier (or later) elements of one dimension is a scan and gets one running accumulator.
+// Windows: reduce-window as loops over the window around a vector of outputs.
 #include <algorithm>
 
 #include "loop/lower.h"
@@ -26,9 +25,7 @@ class WindowLowering {
     bind_parameters(e_, fused_);
     for (int64_t j = 0; j < operands_; ++j)
       init_.push_back(e_.element(op_->operand(operands_ + j), {}));
-    const Scan s = find_scan(op_->as<WindowAttrs>().window, op_->operand(0)->shape.dims);
-    if (s.dim >= 0) scan(s);
-    else window();
+    window();
     return e_.status();
   }
 
@@ -134,60 +131,6 @@ class WindowLowering {
     return next;
   }
 
-  static Dtype wide_type(Dtype real) { return byte_size(real) < 4 ? Dtype::kF32 : Dtype::kF64; }
-  Value cast(Value v, Dtype real) { return {g_.cast(real, v.re), v.im ? g_.cast(real, v.im) : Scalar{}}; }
-
-  void scan(Scan s) {
-    // The frame runs over all other dimensions.
-    Dims space;
-    for (int64_t d = 0; d < static_cast<int64_t>(dims_.size()); ++d)
-      if (d != s.dim) space.push_back(dims_[d]);
-    Frame f = open_frame(k_, e_, space);
-    auto l = std::make_shared<Loop>();
-    l->var = k_.new_var();
-    l->extent = dims_[s.dim];
-    Scalar i = g_.index_var(l->var, l->extent);
-    if (s.reverse) i = g_.sub(e_.index_const(l->extent - 1), i);
-    Index index;
-    size_t rest = 0;
-    for (int64_t d = 0; d < static_cast<int64_t>(dims_.size()); ++d)
-      index.push_back(d == s.dim ? i : f.index[rest++]);
-    l->accumulators.emplace_back();
-    const Dtype t = op_->operand(0)->shape.dtype;
-    const std::optional<Op> sum = operands_ == 1 ? known_combiner(*op_->calls[0]) : std::nullopt;
-    const bool wide = sum && sums_wide(*sum, t);
-    const Dtype type = wide ? wide_type(real_of(t)) : real_of(t);
-    std::vector<Value> acc = open(&l->accumulators[0], wide ? std::vector<Value>{cast(init_[0], type)} : init_);
-    // Exclusive: the element that follows this output, which the last one has not.
-    Index from = index;
-    Scalar some;
-    if (s.exclusive) {
-      from[s.dim] = s.reverse ? g_.sub(i, e_.index_const(1)) : i;
-      some = s.reverse ? g_.lt(e_.index_const(0), i) : g_.lt(i, e_.index_const(l->extent - 1));
-    }
-    std::vector<Value> args = s.reverse ? std::vector<Value>() : acc;
-    for (int64_t j = 0; j < operands_; ++j) args.push_back(e_.element(op_->operand(j), from, some));
-    if (s.reverse) args.insert(args.end(), acc.begin(), acc.end());
-    std::vector<Value> next;
-    if (wide) {
-      const Value a = cast(args[0], type), b = cast(args[1], type);
-      next = {combine_in(g_, *sum, type, {a.re, {}}, {b.re, {}})};
-      if (a.im) next[0].im = combine_in(g_, *sum, type, {a.im, {}}, {b.im, {}}).re;
-    } else {
-      next = e_.apply(*op_->calls[0], args);
-    }
-    std::vector<Value> value = s.exclusive ? acc : next;
-    if (wide) value[0] = cast(value[0], real_of(t));
-    e_.bind_value(op_, index, std::move(value));
-    store_outputs(&l->body, index);
-    close(&l->accumulators[0], next);
-    f.vector->body.push_back(make_loop(l));
-    // Lanes along the last dimension only if it is not the scanned one.
-    bool lanes = s.dim + 1 < static_cast<int64_t>(dims_.size()) && f.vector->extent >= 8;
-    double work = static_cast<double>(f.vector->extent * l->extent);
-    close_frame(k_, f, work, lanes ? choose_width(k_, facts_, false) : 1);
-  }
-
   Kernel& k_;
   scalar::Graph& g_;
   const Computation& fused_;
@@ -204,7 +147,9 @@ class WindowLowering {
 
 Status lower_window(Kernel& k, const Computation& fused, const Facts& facts) {
   if (hero(fused)->op == Op::kSelectAndScatter) return lower_select_and_scatter(k, fused, facts);
-  return WindowLowering(k, fused, facts).run();
+  const Instr* op = hero(fused);
+  const Scan scan = find_scan(op->as<WindowAttrs>().window, op->operand(0)->shape.dims);
+  return scan.dim >= 0 ? lower_scan(k, fused, facts, scan) : WindowLowering(k, fused, facts).run();
 }
 
 }  // namespace braze::loop

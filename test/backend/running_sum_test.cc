@@ -13,7 +13,7 @@ std::string scan(const std::string& t, int64_t n, const std::string& pads, const
   const int64_t outs = pads == std::to_string(n) + "_0" || pads == "0_" + std::to_string(n) ? n + 1 : n;
   return "HloModule m\nf { a = " + t + "[] parameter(0)\n b = " + t + "[] parameter(1)\n ROOT r = " + t +
          "[] " + op + "(a, b) }\nENTRY e { x = " + t + "[2," + std::to_string(n) + "] parameter(0)\n z = " + t +
-         "[] constant(" + (op == "add" ? "0" : "1") + ")\n ROOT s = " + t + "[2," + std::to_string(outs) +
+         "[] constant(" + (op == "or" ? "false" : op == "add" ? "0" : "1") + ")\n ROOT s = " + t + "[2," + std::to_string(outs) +
          "] reduce-window(x, z), window={size=1x" + std::to_string(n) + " pad=0_0x" + pads + "}, to_apply=f }";
 }
 
@@ -56,6 +56,32 @@ TEST(RunningSum, ManyStepsKeepTheirBits) {
     const Literal p = run(scan("f32", n, "4999_0", "multiply"), filled(Dtype::kF32, n, 1.001), backend);
     EXPECT_NEAR(p.get_float(n - 1), std::pow(static_cast<double>(1.001f), n), 1e-5);
   }
+}
+
+// Several rows side by side, or parts of a long row: every count of rows and every end of a part.
+TEST(RunningSum, RowsAndParts) {
+  for (const int64_t rows : {1, 3, 4, 9})
+    for (const int64_t n : {50, 4096, 4099, 16385})
+      for (const std::string pads : {"low", "high", "low exclusive", "high exclusive"})
+        for (const std::string op : {"add", "maximum"}) {
+          if (rows > 3 && n > 5000) continue;
+          const bool low = pads.starts_with("low"), exclusive = pads.ends_with("exclusive");
+          const int64_t pad = exclusive ? n : n - 1, outs = exclusive ? n + 1 : n;
+          const std::string in = str_cat("s32[", rows, ",", n, "]"), out = str_cat("s32[", rows, ",", outs, "]");
+          const std::string text = str_cat(
+              "HloModule m\nf { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT r = s32[] ", op,
+              "(a, b) }\nENTRY e { x = ", in, " parameter(0)\n i = ", in, " iota(), iota_dimension=1\n y = ", in,
+              " subtract(i, x)\n k = ", in, " multiply(y, i)\n z = s32[] constant(3)\n s = ", out,
+              " reduce-window(k, z), window={size=1x", n, " pad=0_0x", low ? str_cat(pad, "_0") : str_cat("0_", pad),
+              "}, to_apply=f\n j = ", out, " iota(), iota_dimension=0\n ROOT t = ", out, " add(s, j) }\n");
+          ASSERT_NE(agree(text, 0), nullptr) << text;
+        }
+}
+
+TEST(RunningSum, LongRowsOfOtherTypes) {
+  for (const std::string t : {"f64", "f32", "bf16", "c64", "u8", "pred"})
+    for (const std::string pads : {"8999_0", "0_8999", "9000_0"})
+      ASSERT_NE(agree(scan(t, 9000, pads, t == "pred" ? "or" : "add"), t == "bf16" ? 1e-2 : 1e-5), nullptr) << t;
 }
 
 TEST(RunningSum, EnginesAgree) {
