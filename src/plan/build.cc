@@ -215,11 +215,30 @@ class PlanBuilder {
       if (k == leaf) return;
     places.emplace_back(leaf, target);
     // What is updated in place should be there from the start.
+    if (value->op == Op::kWhile) {
+      if (const Instr* before = initial_state(*value, leaf)) add_place(before, target, frame);
+      return;
+    }
     if (value->op != Op::kFusion) return;
     int64_t updated = loop::inout_parameter(*value->calls[0], leaf);
     if (updated < 0) return;
     const Instr* before = value->operand(updated);
     if (before->op != Op::kParameter && before->op != Op::kConstant) add_place(before, target, frame);
+  }
+
+  // What leaf k of a loop's state starts as, if it is computed for that alone; null: it is not.
+  static const Instr* initial_state(const Instr& loop, int64_t k) {
+    const Instr* state = loop.operand(0);
+    if (state->op != Op::kTuple || state->users.size() != 1) return nullptr;
+    const Instr* value = nullptr;
+    for (const Instr* o : state->operands) {
+      const int64_t n = static_cast<int64_t>(leaves(o->shape).size());
+      if (k >= 0 && k < n && n == 1) value = o;
+      k -= n;
+    }
+    const bool computed = value && value->op != Op::kParameter && value->op != Op::kConstant;
+    return computed && value->users.size() == 1 && std::count(state->operands.begin(), state->operands.end(), value) == 1
+               ? value : nullptr;
   }
 
   // Where leaf k of instruction i goes: its final place if that is free to be written, or the arena.
@@ -424,8 +443,20 @@ class PlanBuilder {
     return out;
   }
 
+  // Where leaf k of a loop's state lives, which starts as what `from` holds: there, if nobody else reads it.
+  int64_t state_buffer(Instr* i, int64_t k, int64_t from, const Frame& frame) {
+    const PlanBuffer& b = p_.buffers[from];
+    const auto places = frame.place.find(i);
+    const bool placed = places != frame.place.end() &&
+                        std::any_of(places->second.begin(), places->second.end(), [&](auto& p) { return p.first == k; });
+    if (b.kind == PlanBuffer::Kind::kArena && uses_[from] == 1 && !placed) return from;
+    const int64_t to = place(i, k, b.shape, frame);
+    if (to != from || (b.kind == PlanBuffer::Kind::kResult && uses_[from] == kPinned + 1)) return to;
+    return arena_buffer(b.shape);
+  }
+
   Status loop(Instr* i, Frame& frame, PlanSteps* steps) {
-    // The state lives in fresh buffers for the whole loop; the result is the state.
+    // The state has the same buffers for the whole loop; the result is the state.
     Leaves state;
     const Leaves init = frame.values.at(i->operand(0));
     const std::vector<bool> unchanged = unchanged_state(*i->calls[1], init.size());
@@ -433,7 +464,7 @@ class PlanBuilder {
       const Shape& s = p_.buffers[init[k]].shape;
       int64_t to = s.is_token()  ? token()
                    : unchanged[k] ? init[k]
-                                  : place(i, static_cast<int64_t>(k), s, frame);
+                                  : state_buffer(i, static_cast<int64_t>(k), init[k], frame);
       state.push_back(to);
       if (to != init[k]) copy(init[k], to, steps);
     }
