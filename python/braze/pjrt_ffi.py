@@ -88,6 +88,26 @@ class Registry:
             args.platform, args.platform_size = stage.encode(), len(stage)
             self._check(_CALL(self._extension.braze_register_stage)(c.addressof(args)))
 
+    def use_host_table(self, register):
+        """Tells the plugin of the FFI table of the host's own XLA. `register` (a capsule => None) registers a
+        handler there, which is asked at once for its version and so sees the table; as it gives none, the
+        registration is refused."""
+        seen = []
+
+        def look(frame):
+            seen.append(c.c_void_p.from_address(frame + 2 * c.sizeof(c.c_void_p)).value)
+
+        function = _CALL(look)
+        new = c.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = c.py_object, [c.c_void_p, c.c_char_p, c.c_void_p]
+        try:
+            register(new(c.cast(function, c.c_void_p).value, b"xla._CUSTOM_CALL_TARGET", None))
+        except Exception:
+            pass
+        self._keep.append(function)
+        if seen and seen[0]:
+            self.register_address("host", "table", seen[0])
+
     def register(self, name, handler, traits: int = 0):
         """A handler as jax.ffi gives it: a capsule, or a dictionary of capsules by stage."""
         name = name.decode() if isinstance(name, bytes) else name

@@ -21,13 +21,29 @@ int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 int64_t alignment(int64_t bytes) { return bytes >= 2 * kHugePage ? kHugePage : kAlign; }
 
-char* new_block(int64_t bytes) {
-  const int64_t align = alignment(bytes);
-  char* p = static_cast<char*>(std::aligned_alloc(align, bytes));
+// From the system and not malloc's: freeing one would tell malloc to keep blocks of this size from then on, in
+// each of its arenas.
+char* map_block(int64_t bytes) {
+  void* mapped = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  char* start = static_cast<char*>(mapped);
+  char* p = start + (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
+  if (p > start) munmap(start, p - start);
+  if (char* end = start + kHugePage; end > p) munmap(p + bytes, end - p);
 #ifdef MADV_HUGEPAGE
-  if (p && align == kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
+  madvise(p, bytes, MADV_HUGEPAGE);
 #endif
   return p;
+}
+
+char* new_block(int64_t bytes) {
+  if (alignment(bytes) == kHugePage) return map_block(bytes);
+  return static_cast<char*>(std::aligned_alloc(kAlign, bytes));
+}
+
+void free_block(char* p, int64_t bytes) {
+  if (alignment(bytes) == kHugePage) munmap(p, bytes);
+  else std::free(p);
 }
 
 // The blocks kept. The oldest go first: when there are too many, or when nobody asked for them for a while.
@@ -54,20 +70,20 @@ class FreedBlocks {
     return new_block(bytes);
   }
   void give(char* p, int64_t bytes) {
-    if (bytes > kMaxHeld / 4) return std::free(p);
-    std::vector<char*> gone;
+    if (bytes > kMaxHeld / 4) return free_block(p, bytes);
+    std::vector<Block> gone;
     const Clock::time_point now = Clock::now();
     {
       std::lock_guard<std::mutex> lock(mutex_);
       blocks_.push_back({p, bytes, now});
       held_ += bytes;
       while (held_ > kMaxHeld || blocks_.size() > kMaxBlocks || now - blocks_.front().given > kIdle) {
-        gone.push_back(blocks_.front().data);
+        gone.push_back(blocks_.front());
         held_ -= blocks_.front().bytes;
         blocks_.pop_front();
       }
     }
-    for (char* g : gone) std::free(g);
+    for (const Block& b : gone) free_block(b.data, b.bytes);
   }
 
  private:
@@ -82,7 +98,7 @@ class FreedBlocks {
   };
   void drop() {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (const Block& b : blocks_) std::free(b.data);
+    for (const Block& b : blocks_) free_block(b.data, b.bytes);
     blocks_.clear();
     held_ = 0;
   }

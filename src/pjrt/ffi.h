@@ -39,6 +39,9 @@ class States {
 Status register_handler(std::string_view name, Stage stage, Handler* handler, uint32_t traits);
 // A function for this target exists: Braze's or a handler.
 bool is_known(std::string_view target);
+// The table of the XLA in the host's own process. Handlers that came with it take errors of the table they are
+// given for that XLA's objects and free them so: from now on they get such ones.
+Status set_host_table(const Api* api);
 // By XLA's numbers; 0: choose one.
 Result<int64_t> register_type(std::string_view name, int64_t id, void (*deleter)(void*));
 

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "pjrt/execute_context.h"
@@ -28,10 +30,50 @@ Types& types() {
   return *t;
 }
 
-Error* make(Status s) {
+std::atomic<const Api*> host_table{nullptr};
+
+// Errors of ours that are alive; what handlers hand over besides is the host's. Few at a time.
+struct OwnErrors {
+  std::mutex mutex;
+  std::set<const Error*> alive;
+  static OwnErrors& all() {
+    static OwnErrors* o = new OwnErrors;
+    return *o;
+  }
+  bool has(const Error* e) {
+    std::lock_guard<std::mutex> lock(mutex);
+    return alive.count(e) > 0;
+  }
+};
+
+Error* make_own(Status s) {
   auto* e = new Error{std::move(s), {}};
   e->text = std::string(e->status.message());
+  OwnErrors& own = OwnErrors::all();
+  std::lock_guard<std::mutex> lock(own.mutex);
+  own.alive.insert(e);
   return e;
+}
+void destroy_own(Error* e) {
+  OwnErrors& own = OwnErrors::all();
+  {
+    std::lock_guard<std::mutex> lock(own.mutex);
+    own.alive.erase(e);
+  }
+  delete e;
+}
+
+// An error of the table's own functions.
+Error* make(Status s) {
+  const Api* host = host_table.load(std::memory_order_acquire);
+  if (!host) return make_own(std::move(s));
+  const std::string text(s.message());
+  ErrorCreateArgs a = {};
+  a.struct_size = sizeof(a);
+  a.message = text.c_str();
+  a.code = static_cast<int>(s.code());
+  Error* e = host->error_create(&a);
+  return e ? e : make_own(std::move(s));
 }
 
 // Threads for handlers that split their work.
@@ -48,10 +90,19 @@ Workers& workers() {
 }
 
 Error* error_create(ErrorCreateArgs* a) {
-  return make(Status(static_cast<absl::StatusCode>(a->code), a->message ? a->message : ""));
+  return make_own(Status(static_cast<absl::StatusCode>(a->code), a->message ? a->message : ""));
 }
-void error_message(ErrorMessageArgs* a) { a->message = a->error->text.c_str(); }
-void error_destroy(ErrorDestroyArgs* a) { delete a->error; }
+void error_message(ErrorMessageArgs* a) {
+  const Api* host = host_table.load(std::memory_order_acquire);
+  if (host && !OwnErrors::all().has(a->error)) host->error_message(a);
+  else a->message = a->error->text.c_str();
+}
+void error_destroy(ErrorDestroyArgs* a) {
+  const Api* host = host_table.load(std::memory_order_acquire);
+  if (!a->error) return;
+  if (host && !OwnErrors::all().has(a->error)) host->error_destroy(a);
+  else destroy_own(a->error);
+}
 
 Error* handler_register(HandlerRegisterArgs* a) {
   for (int s = 0; s < kStages; ++s) {
@@ -64,7 +115,7 @@ Error* handler_register(HandlerRegisterArgs* a) {
 }
 Error* stream_get(StreamArgs* a) {
   a->stream = nullptr;
-  return make(unimplemented("a CPU has no stream"));
+  return make(unimplemented("XLA FFI GPU context is not available: a CPU has no stream"));
 }
 Error* type_register(TypeRegisterArgs* a) {
   auto id = register_type({a->name.data, a->name.size}, a->type_id->id,
@@ -176,9 +227,29 @@ const Api* api() {
 
 Status from_error(Error* e) {
   if (!e) return absl::OkStatus();
+  if (host_table.load(std::memory_order_acquire) && !OwnErrors::all().has(e)) {
+    ErrorMessageArgs m = {};
+    m.struct_size = sizeof(m);
+    m.error = e;
+    error_message(&m);
+    Status s = internal(m.message ? m.message : "");  // the host's table does not tell the code
+    ErrorDestroyArgs d = {};
+    d.struct_size = sizeof(d);
+    d.error = e;
+    error_destroy(&d);
+    return s;
+  }
   Status s = std::move(e->status);
-  delete e;
+  destroy_own(e);
   return s;
+}
+
+Status set_host_table(const Api* api) {
+  if (!api || api->struct_size < offsetof(Api, handler_register) || api->version.major != 0 ||
+      !api->error_create || !api->error_message || !api->error_destroy)
+    return invalid("this is no table of the foreign function interface, version 0");
+  host_table.store(api, std::memory_order_release);
+  return absl::OkStatus();
 }
 
 void delete_state(int64_t type, void* state) {

@@ -30,7 +30,7 @@ struct PjrtRegisterHandler {  // no extension_start
   const char* name;
   size_t name_size;
   Handler* handler;
-  const char* platform;  // of register_stage: the stage
+  const char* platform;  // of register_stage: the stage, or "table": the handler is the host's table
   size_t platform_size;
   uint32_t traits;
 };
@@ -54,6 +54,8 @@ PJRT_Error* register_stage(PjrtRegisterHandler* a) {
     if (std::string_view(a->platform, a->platform_size) == kNames[s])
       return to_error(register_handler({a->name, a->name_size}, static_cast<Stage>(s), a->handler,
                                        a->traits));
+  if (std::string_view(a->platform, a->platform_size) == "table")
+    return to_error(set_host_table(reinterpret_cast<const Api*>(a->handler)));
   return to_error(invalid("no stage of FFI calls is named so"));
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_split.h"
 #include "backend/read_module.h"
+#include "base/give_back_memory.h"
 #include "base/hash128.h"
 #include "base/trace.h"
 #include "frontend/hlo_proto.h"
@@ -191,6 +192,7 @@ class Dump {
 Result<std::unique_ptr<Program>> compile_program(std::string_view code, const ProgramOptions& o,
                                                  std::string_view image) {
   const trace::Span span("compile", "compile");
+  const Compiling compiling;
   ASSIGN(std::unique_ptr<Module> m, read_module(code));
   TRY(check_custom_calls(*m, o.replicas * o.partitions == 1));
   ASSIGN(ProgramFacts f, facts_of(*m));

@@ -120,6 +120,13 @@ class Buffers(OnBraze):
         a = np.arange(5001, dtype=np.float32)[1:]
         np.testing.assert_array_equal(np.asarray(jnp.from_dlpack(a)), a)
 
+    def test_dlpack_copies(self):
+        for n in (7, 100_000):
+            a = np.arange(n, dtype=np.float32)
+            x = jnp.from_dlpack(a, copy=True)
+            a[:] = -1
+            np.testing.assert_array_equal(np.asarray(x), np.arange(n))
+
     def test_pickle(self):
         x = jnp.arange(5)
         np.testing.assert_array_equal(np.asarray(pickle.loads(pickle.dumps(x))), np.arange(5))

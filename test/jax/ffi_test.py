@@ -45,6 +45,23 @@ class Ffi(OnBraze):
         with self.assertRaisesRegex(Exception, "asked to fail"):
             jax.block_until_ready(jax.jit(lambda x: self.axpy(x, x, "fail"))(np.ones(2, np.float32)))
 
+    def test_an_error_that_jaxlib_frees(self):
+        from jax.experimental import buffer_callback
+        seen = []
+
+        def callback(ctx, out, arg):
+            for _ in range(100):
+                try:
+                    ctx.stream
+                except jax.errors.JaxRuntimeError as e:
+                    seen.append(str(e))
+            np.asarray(out)[...] = np.asarray(arg) + 1
+
+        f = jax.jit(buffer_callback.buffer_callback(callback, jax.ShapeDtypeStruct((3,), np.float32)))
+        np.testing.assert_array_equal(np.asarray(f(np.ones(3, np.float32))), np.full(3, 2))
+        self.assertEqual(len(seen), 100)
+        self.assertTrue(all("GPU context is not available" in s for s in seen), seen[0])
+
     def test_in_a_loop(self):
         f = jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda _, v: self.axpy(v, v)[0], x))
         want = np.ones(2, np.float32)
