@@ -30,6 +30,11 @@ class Programs(OnBraze):
         m = c.memory_analysis()
         self.assertEqual((m.argument_size_in_bytes, m.output_size_in_bytes), (64, 64))
 
+    def test_costs_before_compiling(self):
+        x = jax.ShapeDtypeStruct((64, 32), np.float32)
+        y = jax.ShapeDtypeStruct((32, 16), np.float32)
+        self.assertEqual(jax.jit(jnp.dot).lower(x, y).cost_analysis()["flops"], 2 * 64 * 32 * 16)
+
     def test_serialize(self):
         c = self.compiled()
         again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(c),

@@ -9,6 +9,7 @@ as if Braze were not installed.
 Uses private names of jax._src.xla_bridge and jaxlib.xla_client; tested with the version in pyproject.toml.
 """
 import ctypes
+import functools
 import logging
 import os
 import re
@@ -70,6 +71,7 @@ def initialize():
     _register_functions(api)
     _lower_custom_partitioning()
     _copy_from_dlpack()
+    _estimate_costs(stock)
     xb.register_backend_factory("xla_cpu", stock, priority=-10, fail_quietly=True)
 
 
@@ -106,6 +108,31 @@ def _copy_from_dlpack():
         _jax.dlpack_managed_tensor_to_buffer = take_or_copy
     except Exception as e:
         _log.warning("Braze: from_dlpack(copy=True) will not work: %s", e)
+
+
+def _estimate_costs(make_stock):
+    """Lowered.cost_analysis(): JAX does not ask plugins for it, so XLA:CPU estimates as without Braze."""
+    try:
+        from jax._src import xla_bridge as xb
+        from jax._src.interpreters import pxla
+        from jax._src.lib import _jax
+        of_plugins = pxla.MeshComputation.cost_analysis
+
+        @functools.cache
+        def stock():
+            try:
+                return xb.get_backend("xla_cpu")
+            except RuntimeError:  # JAX_PLATFORMS leaves it out
+                return make_stock()
+
+        def cost_analysis(self):
+            if "braze" not in getattr(self.compile_args["backend"], "platform_version", ""):
+                return of_plugins(self)
+            return _jax.hlo_module_cost_analysis(stock(), self.hlo().as_hlo_module())
+
+        pxla.MeshComputation.cost_analysis = cost_analysis
+    except Exception as e:
+        _log.warning("Braze: Lowered.cost_analysis will give nothing: %s", e)
 
 
 def _asynchronous():
