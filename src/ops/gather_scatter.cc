@@ -335,9 +335,16 @@ Result<Literal> eval_scatter(const EvalContext& ctx) {
     sizes[window[i]] = update_dims[a.update_window_dims[i]];
   ScalarFunction body(ctx, *ctx.instr.calls[0]);
   std::vector<Cell> args(2 * n);
-  for (int64_t u = 0, m = first_update.elements(); u < m;
-       ++u, next_index(absl::MakeSpan(index), update_dims)) {
-    for (size_t i = 0; i < batch.size(); ++i) batch[i] = index[batch_dims[i]];
+  // Window after window: where windows overlap, those of later indices come later.
+  Dims order = batch_dims, extents;
+  order.insert(order.end(), a.update_window_dims.begin(), a.update_window_dims.end());
+  for (int64_t d : order) extents.push_back(update_dims[d]);
+  Dims walk(order.size(), 0);
+  for (int64_t done = 0, m = first_update.elements(); done < m;
+       ++done, next_index(absl::MakeSpan(walk), extents)) {
+    for (size_t i = 0; i < order.size(); ++i) index[order[i]] = walk[i];
+    const int64_t u = linear_index(index, update_dims);
+    for (size_t i = 0; i < batch.size(); ++i) batch[i] = walk[i];
     if (!window_start(a, indices, batch, dims, sizes, absl::MakeSpan(start))) continue;
     int64_t at = 0;
     for (size_t i = 0; i < window.size(); ++i) start[window[i]] += index[a.update_window_dims[i]];

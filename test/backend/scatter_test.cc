@@ -105,5 +105,25 @@ TEST(Scatter, WindowsOfTwoDimensions) {
   EXPECT_NE(exe, nullptr);
 }
 
+// Windows are the slow dimension of the updates, and overlap: the window of the later index stays.
+TEST(Scatter, OverlappingWindowsComeInTheOrderOfTheIndices) {
+  const std::string text =
+      "HloModule s\nf { a = f32[] parameter(0)\n ROOT b = f32[] parameter(1) }\nENTRY e { x = f32[5] parameter(0)\n "
+      "i = s32[2,1] constant({{0},{1}})\n u = f32[3,2] constant({{1,2},{3,4},{5,6}})\n ROOT r = f32[5] "
+      "scatter(x, i, u), update_window_dims={0}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, "
+      "index_vector_dim=1, to_apply=f }\n";
+  for (const char* backend : {"cpu", "kernel", "reference"}) {
+    auto m = parse_hlo(text);
+    ASSERT_TRUE(m.ok()) << m.status();
+    CompileOptions o;
+    o.backend = backend;
+    auto exe = compile(std::move(*m), o);
+    ASSERT_TRUE(exe.ok()) << exe.status();
+    auto got = (*exe)->run({ramp(Shape::array(Dtype::kF32, {5}), 0, 9)});
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(to_string(*got), "{1, 2, 4, 6, 9}") << backend;
+  }
+}
+
 }  // namespace
 }  // namespace braze
