@@ -119,6 +119,13 @@ def test_dumps_and_replay(folder):
           "--compare", "reference")
 
 
+def test_dumps_to_the_output(folder):
+    _, err = braze("run", SEED, XLA_FLAGS="--xla_dump_to=- --xla_dump_hlo_as_text --xla_dump_hlo_as_proto")
+    assert "*** Begin module_0000.seed.before_optimizations.txt ***\nHloModule seed" in err
+    assert "*** End module_0000.seed.ir-with-opt.ll ***" in err and ".pb" not in err and "seed.o " not in err
+    assert not (ROOT / "-").exists()
+
+
 def test_dumps_of_bounded_sizes_replay(folder):
     text = """HloModule b
 ENTRY main { x = f32[8] parameter(0)

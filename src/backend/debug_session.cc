@@ -33,6 +33,15 @@ Sources& sources() {
   return *s;
 }
 
+// The folder that stands for the debug output, as in XLA: texts are shown there, other files are left out.
+constexpr std::string_view kOutput = "-";
+
+bool is_binary_file(std::string_view suffix) {
+  for (std::string_view end : {".pb", ".o", ".mlirbc"})
+    if (suffix.size() >= end.size() && suffix.substr(suffix.size() - end.size()) == end) return true;
+  return suffix == "o";
+}
+
 std::string source_of(const Module& m) {
   Sources& s = sources();
   std::lock_guard<std::mutex> lock(s.mutex);
@@ -89,7 +98,7 @@ std::shared_ptr<DebugSession> DebugSession::start(const Module& m, const Debug& 
     const int64_t number = next_module++;
     if (d.max_modules < 0 || number < d.max_modules) {
       std::error_code ignored;
-      std::filesystem::create_directories(d.dump_dir, ignored);
+      if (d.dump_dir != kOutput) std::filesystem::create_directories(d.dump_dir, ignored);
       s->prefix_ =
           str_cat(d.dump_dir, "/", absl::StrFormat("module_%04d.", number), file_name_of(m.name()));
     }
@@ -111,6 +120,11 @@ void DebugSession::note(std::string_view line) {
 }
 
 void DebugSession::write(std::string_view suffix, std::string_view bytes) {
+  if (d_.dump_dir == kOutput) {
+    if (is_binary_file(suffix)) return;
+    const std::string name = str_cat(prefix_.substr(kOutput.size() + 1), ".", suffix);
+    return debug_output::warn(str_cat("*** Begin ", name, " ***\n", bytes, "\n*** End ", name, " ***\n"));
+  }
   Status s = write_file(str_cat(prefix_, ".", suffix), bytes);
   if (s.ok() || dump_failed_) return;
   dump_failed_ = true;  // the other files of the module fail alike
