@@ -73,9 +73,8 @@ void reduce_plain(Op op, const Literal& in, const Literal& init, const Walk& wal
   const T start = wide_at<T>(init, 0);
   with_combiner<T>(op, [&](auto combine) {
     for (size_t o = 0; o < walk.kept.size(); ++o) {
-      const T* base = data.data() + walk.kept[o];
       T acc = start;
-      for (int64_t r : walk.reduced) acc = combine(acc, base[r]);
+      for (int64_t r : walk.reduced) acc = combine(acc, data[walk.kept[o] + r]);
       store_wide<T>(out, static_cast<int64_t>(o), acc);
     }
   });
