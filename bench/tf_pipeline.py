@@ -8,7 +8,8 @@ JPEGs are decoded, resized, flipped, coloured, shuffled and batched by parallel 
 that TensorFlow's pool is always busy, while a convolutional model trains. One process per engine, taking turns of S
 seconds; while one runs the others' pipelines are full and stand still. Prints the median time of a step that waits
 for its batch, of a step on a batch at hand (the pipeline is full and stands still), and of a batch alone; "both / sum" is
-the first over the sum of the others, in time and in processor time: what sharing the cores gains, and costs. Environment as for test/tf/run.py.
+the first over the sum of the others, in time and in processor time: what sharing gains, and costs. Environment as for
+test/tf/run.py.
 """
 import argparse
 import json
