@@ -33,6 +33,7 @@ Status Parser::header() {
   while (lex_.eat(',')) {
     lex_.skip_space();
     size_t start = lex_.pos();
+    if (header_ == 0) header_ = start;
     std::string_view key = lex_.name();
     if (key.empty()) return lex_.expected("an attribute of the module");
     TRY(lex_.expect('=', str_cat("after ", key)));
@@ -91,9 +92,8 @@ Status Parser::entry_layout() {
   if (!lex_.eat("->")) return lex_.expected("'->' before the result's shape");
   ASSIGN(Shape result, shape());
   TRY(lex_.expect('}', "after the entry's layout"));
-  if (!std::all_of(params.begin(), params.end(), all_row_major))
-    module_->entry_parameter_layouts = params;
-  if (!all_row_major(result)) module_->entry_result_layouts = {result};
+  module_->entry_parameter_layouts = std::move(params);
+  module_->entry_result_layouts = {std::move(result)};
   return {};
 }
 
@@ -285,7 +285,13 @@ Status Parser::finish() {
       if (Status s = check_shape(*p.instr); !s.ok())
         return lex_.error(p.pos, std::string_view(s.message().data(), s.message().size()));
   }
-  return check_header(*module_);
+  if (Status s = check_header(*module_); !s.ok())
+    return lex_.error(header_, std::string_view(s.message().data(), s.message().size()));
+  // Row-major layouts say nothing.
+  auto &in = module_->entry_parameter_layouts, &out = module_->entry_result_layouts;
+  if (std::all_of(in.begin(), in.end(), all_row_major)) in.clear();
+  if (std::all_of(out.begin(), out.end(), all_row_major)) out.clear();
+  return {};
 }
 
 }  // namespace braze::text

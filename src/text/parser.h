@@ -107,6 +107,7 @@ class Parser {
   absl::flat_hash_map<std::string, Instr*> values_;  // of the computation being read
   absl::flat_hash_map<std::string, Computation*> computations_;
   std::vector<Pending> pending_;
+  size_t header_ = 0;  // where the module's attributes begin
   std::vector<std::string> files_;
   std::vector<FileLocation> locations_;
   std::vector<StackFrame> frames_;

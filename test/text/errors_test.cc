@@ -24,6 +24,9 @@ constexpr Case kCases[] = {
     {"HloModule m\nENTRY e {\n  a = f32[2] parameter(0)\n  ROOT b = f32[2] ad(a, a)\n}",
      "f.hlo:4:19: unknown opcode 'ad'; did you mean 'add'?\n    ROOT b = f32[2] ad(a, a)\n         "
      "           ^"},
+    {"HloModule m, entry_computation_layout={(f32[3]{0})->f32[2]{0}}\nENTRY e { a = f32[2] parameter(0) }",
+     "f.hlo:1:14: entry_computation_layout: parameter 0 is f32[3] there and f32[2] in the entry\n  HloModule m, "
+     "entry_computation_layout={(f32[3]{0})->f32[2]{0}}\n               ^"},
     {"HloModule m\nENTRY e {\n  ROOT b = f32[2] negate(a)\n}",
      "f.hlo:3:26: 'a' is not defined before its use in this computation\n    ROOT b = f32[2] "
      "negate(a)\n"
@@ -80,7 +83,8 @@ constexpr Case kCases[] = {
      "^"},
     {"HloModule m, input_output_alias={ {}: (3, {}, may-alias) }\nENTRY e { a = f32[] parameter(0) "
      "}",
-     "input_output_alias: there is no parameter 3"},
+     "f.hlo:1:14: input_output_alias: there is no parameter 3\n  HloModule m, input_output_alias={ {}: (3, {}, "
+     "may-alias) }\n               ^"},
     {"HloModule m\nENTRY e { a = f32[1,1] parameter(0)\nROOT c = f32[1,1] convolution(a, a), "
      "dim_labels=bf_iq->bf }",
      "f.hlo:3:49: dim_labels: 'q' is unknown or repeated in 'iq'\n"
