@@ -265,7 +265,7 @@ Result<Literal> eval_pad(const EvalContext& c) {
   Dims at(dims.size(), 0);
   for_each_index(x.shape().dims, [&](const Dims& index, int64_t i) {
     for (size_t k = 0; k < dims.size(); ++k) {
-      at[k] = a.low[k] + index[k] * (a.interior[k] + 1);
+      at[k] = a.low[k] + (index[k] > 0 ? index[k] * (a.interior[k] + 1) : 0);  // one element: interior of any size
       if (at[k] < 0 || at[k] >= dims[k]) return;
     }
     out.copy_element(linear_index(at, dims), x, i);
