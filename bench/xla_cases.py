@@ -21,6 +21,8 @@ import subprocess
 import sys
 import time
 
+os.environ["BRAZE_DISABLE"] = "1"  # JAX's own XLA:CPU, also where Braze is installed
+
 
 def xla(folder, repeat):
     """Median run ms, compile ms, temporary bytes of one case on XLA:CPU."""
