@@ -126,6 +126,23 @@ void close_frame(Kernel& k, Frame& f, double work, int width) {
   k.phases.push_back(std::move(f.phase));
 }
 
+std::vector<scalar::Value> open_accumulator(Kernel& k, Accumulator* a, const std::vector<scalar::Value>& start) {
+  const auto part = [&](Scalar init) {
+    a->var.push_back(k.new_var());
+    a->result.push_back(k.new_var());
+    a->type.push_back(k.graph.type(init));
+    a->init.push_back(init);
+    return k.graph.var(a->type.back(), a->var.back());
+  };
+  std::vector<scalar::Value> vars;
+  for (const scalar::Value& v : start) {
+    scalar::Value x{part(v.re), {}};
+    if (v.im) x.im = part(v.im);
+    vars.push_back(x);
+  }
+  return vars;
+}
+
 int choose_width(const Kernel& k, const Facts& facts, bool accumulates) {
   int bytes = 4, nodes = 0;
   for (int32_t i = 0; i < k.graph.size(); ++i) {

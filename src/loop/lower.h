@@ -72,6 +72,9 @@ Frame open_frame(Kernel& k, Elements& e, const Dims& space);
 // Ends the phase: `work` is that of one item in elements, `width` in lanes.
 void close_frame(Kernel& k, Frame& f, double work, int width);
 
+// A variable of `a` for each real part of `start`, where it starts; the variables.
+std::vector<scalar::Value> open_accumulator(Kernel& k, Accumulator* a, const std::vector<scalar::Value>& start);
+
 // Lanes for a phase: light bodies get several registers per value, which hides latency. `accumulates`:
 // its loops carry accumulators.
 int choose_width(const Kernel& k, const Facts& facts, bool accumulates);

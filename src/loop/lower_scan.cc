@@ -55,7 +55,7 @@ class ScanLowering {
     Index rest;
     Scalar first;
     std::vector<Value> start;
-    Scalar rows_left;  // the chain exists; absent: always
+    Scalar exists;  // absent: it does
   };
 
   std::vector<Value> initial() {
@@ -106,23 +106,6 @@ class ScanLowering {
     return out;
   }
 
-  // A variable for each real part, started at `start`.
-  std::vector<Value> open(Accumulator* a, const std::vector<Value>& start) {
-    const auto part = [&](Scalar init) {
-      a->var.push_back(k_.new_var());
-      a->result.push_back(k_.new_var());
-      a->type.push_back(g_.type(init));
-      a->init.push_back(init);
-      return g_.var(g_.type(init), a->var.back());
-    };
-    std::vector<Value> vars;
-    for (const Value& v : start) {
-      Value x{part(v.re), {}};
-      if (v.im) x.im = part(v.im);
-      vars.push_back(x);
-    }
-    return vars;
-  }
   static void close(Accumulator* a, const std::vector<Value>& next) {
     for (const Value& v : next) {
       a->next.push_back(v.re);
@@ -138,10 +121,10 @@ class ScanLowering {
     const Scalar t = g_.index_var(l->var, length);
     for (const Chain& chain : chains) {
       const Scalar step = chain.first ? g_.add(chain.first, t) : t;
-      Scalar exists = chain.rows_left;
+      Scalar exists = chain.exists;
       if (chain.first && n_ % length != 0) exists = g_.lt(step, e_.index_const(n_));
       Accumulator a;
-      const std::vector<Value> acc = open(&a, chain.start);
+      const std::vector<Value> acc = open_accumulator(k_, &a, chain.start);
       const std::vector<Value> next = combine(acc, elements(chain.rest, step, exists));
       close(&a, next);
       l->accumulators.push_back(std::move(a));
@@ -232,13 +215,13 @@ class ScanLowering {
     l->kind = LoopKind::kVector;
     l->var = k_.new_var();
     l->extent = length;
-    if (n_ % length != 0 || n_ / length != parts) {
+    if (n_ % length != 0) {
       const Scalar left = g_.sub(e_.index_const(n_), first);
       l->count = g_.max(e_.index_const(0), g_.min(e_.index_const(length), left));
     }
     Accumulator a;
     const std::vector<Value> identity{combiner_identity(g_, *known_, accumulator_)};
-    const std::vector<Value> acc = open(&a, identity);
+    const std::vector<Value> acc = open_accumulator(k_, &a, identity);
     const Scalar step = g_.add(first, g_.index_var(l->var, length));
     const Index rest = e_.delinearize(g_.div(p.item, e_.index_const(parts)), space_);
     close(&a, combine(acc, elements(rest, step, {})));
@@ -263,7 +246,7 @@ class ScanLowering {
     l->var = k_.new_var();
     l->extent = parts;
     Accumulator a;
-    const std::vector<Value> acc = open(&a, initial());
+    const std::vector<Value> acc = open_accumulator(k_, &a, initial());
     const Scalar slot = g_.add(g_.mul(p.item, e_.index_const(parts)), g_.index_var(l->var, parts));
     store_value(k_, &l->body, to, slot, acc[0]);
     close(&a, combine(acc, {{g_.load(accumulator_, from, slot), {}}}));

@@ -36,22 +36,6 @@ class WindowLowering {
                   e_.element(outs_[o], index));
   }
 
-  std::vector<Value> open(Accumulator* a, const std::vector<Value>& start) {
-    std::vector<Value> vars;
-    auto part = [&](Scalar init) {
-      a->var.push_back(k_.new_var());
-      a->result.push_back(k_.new_var());
-      a->type.push_back(g_.type(init));
-      a->init.push_back(init);
-      return g_.var(g_.type(init), a->var.back());
-    };
-    for (const Value& v : start) {
-      Value x{part(v.re), {}};
-      if (v.im) x.im = part(v.im);
-      vars.push_back(x);
-    }
-    return vars;
-  }
   std::vector<Value> close(Accumulator* a, const std::vector<Value>& next) {
     std::vector<Value> out;
     size_t n = 0;
@@ -87,7 +71,7 @@ class WindowLowering {
       elements *= w[d].size;
       at[d] = g_.index_var(l->var, w[d].size);
       l->accumulators.emplace_back();
-      acc = open(&l->accumulators[0], acc);
+      acc = open_accumulator(k_, &l->accumulators[0], acc);
       nest.push_back(l);
     }
     std::vector<Value> next = step(acc, f.index, at);

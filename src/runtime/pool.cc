@@ -146,7 +146,8 @@ void Pool::run(int64_t items, int64_t grain, Call call, const void* state, size_
   // The caller's first chunk is not on offer: a run of one chunk each writes no line but the workers'.
   const auto fill = [&](int64_t w, int64_t taken) {
     Share& s = shares_[w];
-    const uint64_t first = static_cast<uint64_t>(chunks * w / ways + taken), end = static_cast<uint64_t>(chunks * (w + 1) / ways);
+    const uint64_t first = static_cast<uint64_t>(chunks * w / ways + taken);
+    const uint64_t end = static_cast<uint64_t>(chunks * (w + 1) / ways);
     if (first >= end) return;
     s.call = call, s.items = items, s.chunks = chunks;
     std::memcpy(s.state, state, state_bytes);
