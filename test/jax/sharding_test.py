@@ -7,6 +7,8 @@ os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 from on_braze import OnBraze
 
 from functools import partial
+import pathlib
+import sys
 import unittest
 
 import jax
@@ -15,6 +17,9 @@ from jax.experimental import io_callback
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 import jax.numpy as jnp
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples/jax"))
+import sharded_transformer as transformer
 
 
 def numbers(seed, *shape):
@@ -318,75 +323,21 @@ class Collectives(Sharding):
 
 
 class Training(Sharding):
-    """A small transformer on a data x model mesh against one device."""
-
-    SIZES = dict(vocabulary=32, width=16, heads=4, inner=32, layers=2)
-
-    def parameters(self):
-        s = self.SIZES
-        w, n = s["width"], s["inner"]
-        layers = [dict(qkv=numbers(10 + k, w, 3, w), out=numbers(20 + k, w, w), up=numbers(30 + k, w, n),
-                       down=numbers(40 + k, n, w)) for k in range(s["layers"])]
-        return dict(embed=numbers(1, s["vocabulary"], w), layers=layers, head=numbers(2, w, s["vocabulary"]))
-
-    @staticmethod
-    def logits(p, tokens):
-        x = p["embed"][tokens]
-        norm = lambda v: v * lax.rsqrt(jnp.mean(v * v, -1, keepdims=True) + 1e-5)
-        for l in p["layers"]:
-            b, t, w = x.shape
-            q, k, v = jnp.einsum("btw,wcd->cbtd", norm(x), l["qkv"]).reshape(3, b, t, 4, w // 4)
-            score = jnp.einsum("bthd,bshd->bhts", q, k) / 2
-            score = jnp.where(jnp.tril(jnp.ones((t, t), bool)), score, -1e9)
-            mixed = jnp.einsum("bhts,bshd->bthd", jax.nn.softmax(score), v).reshape(b, t, w)
-            x = x + mixed @ l["out"]
-            x = x + jax.nn.gelu(norm(x) @ l["up"]) @ l["down"]
-        return norm(x) @ p["head"]
-
-    @classmethod
-    def loss(cls, p, tokens):
-        logp = jax.nn.log_softmax(cls.logits(p, tokens[:, :-1]))
-        return -jnp.mean(jnp.take_along_axis(logp, tokens[:, 1:, None], -1))
-
-    def run_steps(self, step, params, tokens, steps=5):
-        losses = []
-        for _ in range(steps):
-            params, value = step(params, tokens)
-            losses.append(np.asarray(value))
-        return np.array(losses), jax.tree.map(np.asarray, params)
-
-    def step(self, p, tokens):
-        value, g = jax.value_and_grad(self.loss)(p, tokens)
-        return jax.tree.map(lambda a, b: a - 0.3 * b, p, g), value
-
-    def tokens(self):
-        return (np.arange(8 * 9).reshape(8, 9) * 7 % 32).astype(np.int32)
-
-    def reference(self):
-        device = jax.devices()[0]
-        return self.run_steps(jax.jit(self.step), jax.device_put(self.parameters(), device),
-                              jax.device_put(self.tokens(), device))
-
-    def shardings(self):
-        s = lambda *spec: NamedSharding(self.mesh, P(*spec))
-        layer = dict(qkv=s(None, None, "y"), out=s("y", None), up=s(None, "y"), down=s("y", None))
-        return dict(embed=s(None, "y"), layers=[layer] * self.SIZES["layers"], head=s(None, "y"))
+    """examples/jax/sharded_transformer.py on a data x model mesh against one device."""
 
     def same_bits(self, a, b):
         for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b)):
             self.assertEqual(x.tobytes(), y.tobytes())
 
+    def reference(self):
+        return transformer.train_on_one(jax.devices()[0])
+
     def test_named_sharding(self):
-        where = self.shardings()
-        step = jax.jit(self.step, donate_argnums=0, out_shardings=(where, None))
-
-        def train():
-            return self.run_steps(step, jax.device_put(self.parameters(), where), self.put(self.tokens(), "x"))
-
-        first, want = train(), self.reference()
-        self.same_bits(first, train())
+        mesh = Mesh(np.array(jax.devices()[:8]).reshape(2, 4), ("data", "model"))
+        first = transformer.train_on_mesh(mesh)
+        self.same_bits(first, transformer.train_on_mesh(mesh))
         self.assertLess(first[0][-1], first[0][0])
-        self.assert_tree_close(first, want, rtol=2e-4, atol=1e-5)
+        self.assert_tree_close(first, self.reference(), rtol=2e-4, atol=1e-5)
 
     def test_shard_map(self):
         """Data parallel by hand: each device its part of the batch, gradients averaged."""
@@ -394,18 +345,17 @@ class Training(Sharding):
 
         def step(p, tokens):
             mine = jax.tree.map(lambda a: lax.pcast(a, everywhere, to="varying"), p)
-            value, g = jax.value_and_grad(self.loss)(mine, tokens)
-            g = lax.pmean(g, everywhere)
-            return jax.tree.map(lambda a, b: a - 0.3 * b, p, g), lax.pmean(value, everywhere)
+            value, g = jax.value_and_grad(transformer.loss)(mine, tokens)
+            return transformer.descend(p, lax.pmean(g, everywhere)), lax.pmean(value, everywhere)
 
         step = self.mapped(step, (P(), P(everywhere)), (P(), P()))
 
         def train():
-            return self.run_steps(step, self.put(self.parameters()), self.put(self.tokens(), everywhere))
+            return transformer.train(step, self.put(transformer.parameters()), self.put(transformer.tokens(), everywhere))
 
-        first, want = train(), self.reference()
+        first = train()
         self.same_bits(first, train())
-        self.assert_tree_close(first, want, rtol=2e-4, atol=1e-5)
+        self.assert_tree_close(first, self.reference(), rtol=2e-4, atol=1e-5)
 
 
 if __name__ == "__main__":
