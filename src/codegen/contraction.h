@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ class Value;
 }  // namespace llvm
 
 namespace braze::codegen {
+
+// What an epilogue has emitted for all rows of one vector of columns.
+class EpilogueColumn {
+ public:
+  virtual ~EpilogueColumn() = default;
+};
 
 // Values handed to a hook. `index` are i64 coordinates: of the output for an epilogue, of the
 // operand for a load. The lanes of the vector run along coordinate `lane_axis`, which is given for
@@ -31,12 +38,16 @@ struct HookArgs {
   int lane_axis = 0;
   int lanes = 1;
   llvm::Value* mask = nullptr;  // <lanes x i1>; null: every lane is valid
+  EpilogueColumn* column = nullptr;  // epilogue: made by the column hook for these columns, or null
 };
 
 // Epilogue: returns the value to store, <lanes x T> with T the LLVM type of `out` (or of `acc`: it
 // is then converted), or null if the hook has done all stores itself. Lanes that the mask disables
 // must not touch memory. Hooks may be called more than once (a copy per place of use).
 using EpilogueHook = std::function<llvm::Value*(llvm::IRBuilderBase&, const HookArgs&)>;
+// Emits what the epilogues of several rows of these columns have in common, where it dominates them. Coordinates that
+// differ from row to row are null, as is `acc`.
+using ColumnHook = std::function<std::unique_ptr<EpilogueColumn>(llvm::IRBuilderBase&, const HookArgs&)>;
 // Load: replaces the load of an operand (convert, dequantise, normalise); returns <lanes x acc
 // type>. The operand is then packed, so that each element is loaded once per pass over it.
 using LoadHook = std::function<llvm::Value*(llvm::IRBuilderBase&, const HookArgs&)>;
@@ -45,6 +56,7 @@ using EntryHook = std::function<void(llvm::IRBuilderBase&, llvm::Value* buffers)
 
 struct ContractionHooks {
   EpilogueHook epilogue;
+  ColumnHook column;  // may be null
   bool epilogue_of_sum = false;  // it returns a value that depends on `acc` alone, and stores nothing
   LoadHook lhs, rhs;
   EntryHook entry;

@@ -67,45 +67,87 @@ ConvSpec conv_spec(const Contraction& c, int workspace) {
   return s;
 }
 
-// The epilogue as a hook: its first store is the product's own place, whose value is returned.
-EpilogueHook epilogue_hook(const loop::Kernel& k, const Target& target, bool swapped,
-                           bool inputs_constant = true) {
-  const Contraction& c = *k.contraction;
-  if (c.epilogue.empty()) return nullptr;
-  return [&k, &c, &target, swapped, inputs_constant](llvm::IRBuilderBase& b, const HookArgs& a) -> llvm::Value* {
-    size_t rank = c.index_vars.size();
-    // Swapped products have their last two coordinates exchanged.
-    auto place = [&](size_t i) {
-      return swapped && i + 2 >= rank ? (i + 1 == rank ? rank - 2 : rank - 1) : i;
-    };
-    int64_t lane_var = c.index_vars[place(a.lane_axis)];
-    ScalarEmitter e(b, k.graph, target, a.lanes, lane_var);
+// The epilogue of a kernel, for several rows or for one. Its first store is the product's own place, whose value is
+// given back.
+class Epilogue : public EpilogueColumn {
+ public:
+  struct Of {
+    const loop::Kernel& kernel;
+    const Target& target;
+    bool swapped;  // the product's last two coordinates are exchanged
+    bool inputs_constant;
+
+    int64_t var(size_t i) const {
+      const std::vector<int64_t>& vars = kernel.contraction->index_vars;
+      const size_t rank = vars.size();
+      return vars[swapped && i + 2 >= rank ? (i + 1 == rank ? rank - 2 : rank - 1) : i];
+    }
+  };
+
+  Epilogue(llvm::IRBuilderBase& b, const Of& of, const HookArgs& a)
+      : of_(of), e_(b, of.kernel.graph, of.target, a.lanes, of.var(a.lane_axis)) {
     llvm::Type* ptr = llvm::PointerType::getUnqual(b.getContext());
-    for (size_t i = 0; i < k.buffers.size(); ++i) {
+    const std::vector<loop::Buffer>& buffers = of.kernel.buffers;
+    for (size_t i = 0; i < buffers.size(); ++i) {
       BufferBinding binding;
       binding.base = b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, a.buffers, i));
-      binding.align = byte_size(k.buffers[i].dtype);
-      binding.invariant = inputs_constant && k.buffers[i].role == loop::Role::kInput;
-      e.bind_buffer(static_cast<int64_t>(i), binding);
+      binding.align = byte_size(buffers[i].dtype);
+      binding.invariant = of.inputs_constant && buffers[i].role == loop::Role::kInput;
+      e_.bind_buffer(static_cast<int64_t>(i), binding);
     }
-    for (size_t i = 0; i < rank; ++i) e.bind_var(c.index_vars[place(i)], a.index[i]);
-    e.bind_var(c.acc_var, a.lanes == 1 && a.acc->getType()->isVectorTy()
-                              ? b.CreateExtractElement(a.acc, uint64_t{0})
-                              : a.acc);
-    if (a.lanes > 1) e.set_mask(a.mask);
+    if (a.lanes > 1) e_.set_mask(a.mask);
+    std::vector<int64_t> of_rows{of.kernel.contraction->acc_var};
+    for (size_t i = 0; i < a.index.size(); ++i) {
+      if (a.index[i]) e_.bind_var(of.var(i), a.index[i]);
+      else of_rows.push_back(of.var(i));
+    }
+    if (a.acc) return;
+    std::vector<scalar::Scalar> roots;
+    for (const loop::Store& s : of.kernel.contraction->epilogue) {
+      roots.push_back(s.value);
+      if (&s != of.kernel.contraction->epilogue.data()) roots.push_back(s.offset);
+    }
+    e_.hoist(roots, of_rows);
+  }
+
+  llvm::Value* row(llvm::IRBuilderBase& b, const HookArgs& a) {
+    const loop::Kernel& k = of_.kernel;
+    const Contraction& c = *k.contraction;
+    const size_t scope = e_.open_scope();
+    for (size_t i = 0; i < a.index.size(); ++i)
+      if (static_cast<int>(i) != a.lane_axis) e_.bind_var(of_.var(i), a.index[i]);
+    e_.bind_var(c.acc_var, a.lanes == 1 && a.acc->getType()->isVectorTy()
+                               ? b.CreateExtractElement(a.acc, uint64_t{0})
+                               : a.acc);
     for (size_t i = 1; i < c.epilogue.size(); ++i) {
       const loop::Store& s = c.epilogue[i];
-      e.store(s.buffer, k.buffers[s.buffer].dtype, s.offset, e.emit(s.value));
+      e_.store(s.buffer, k.buffers[s.buffer].dtype, s.offset, e_.emit(s.value));
     }
-    llvm::Value* v = e.emit(c.epilogue[0].value);
+    llvm::Value* v = e_.emit(c.epilogue[0].value);
     if (c.out == Dtype::kF16) {  // bits in the emitter's registers, a half for the generator
       llvm::Type* half = b.getHalfTy();
       if (auto* t = llvm::dyn_cast<llvm::FixedVectorType>(v->getType()))
         half = llvm::FixedVectorType::get(half, t->getNumElements());
       v = b.CreateBitCast(v, half);
     }
-    if (a.lanes > 1 || !a.acc->getType()->isVectorTy()) return e.splat(v);
-    return b.CreateVectorSplat(1, v);
+    if (a.lanes > 1 || !a.acc->getType()->isVectorTy()) v = e_.splat(v);
+    else v = b.CreateVectorSplat(1, v);
+    e_.close_scope(scope);
+    return v;
+  }
+
+ private:
+  const Of of_;
+  ScalarEmitter e_;
+};
+
+void set_epilogue(ContractionHooks& hooks, const Epilogue::Of& of) {
+  if (of.kernel.contraction->epilogue.empty()) return;
+  hooks.epilogue = [of](llvm::IRBuilderBase& b, const HookArgs& a) {
+    return a.column ? static_cast<Epilogue*>(a.column)->row(b, a) : Epilogue(b, of, a).row(b, a);
+  };
+  hooks.column = [of](llvm::IRBuilderBase& b, const HookArgs& a) {
+    return std::make_unique<Epilogue>(b, of, a);
   };
 }
 
@@ -153,13 +195,13 @@ Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Targe
   int workspace = static_cast<int>(kernel.buffers.size());
   ContractionHooks hooks;  // sizes depend on whether there is an epilogue
   if (c.is_conv) {
-    hooks.epilogue = epilogue_hook(kernel, target, false);
+    set_epilogue(hooks, {kernel, target, false, true});
     return plan_conv(conv_spec(c, workspace), own, "contraction", hooks);
   }
   GemmSpec spec = gemm_spec(c, workspace);
   const bool swap = wants_swap(spec);
   if (swap) spec = swap_sides(spec);
-  hooks.epilogue = epilogue_hook(kernel, target, swap);
+  set_epilogue(hooks, {kernel, target, swap, true});
   return plan_gemm(spec, own, "contraction", hooks);
 }
 
@@ -174,13 +216,13 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
   ContractionHooks hooks;
   ContractionPlan plan;
   if (c.is_conv) {
-    hooks.epilogue = epilogue_hook(kernel, target, false, options.inputs_constant);
+    set_epilogue(hooks, {kernel, target, false, options.inputs_constant});
     ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), own, hooks));
   } else {
     GemmSpec spec = gemm_spec(c, workspace);
     bool swap = wants_swap(spec);
     if (swap) spec = swap_sides(spec);
-    hooks.epilogue = epilogue_hook(kernel, target, swap, options.inputs_constant);
+    set_epilogue(hooks, {kernel, target, swap, options.inputs_constant});
     hooks.epilogue_of_sum = is_of_sum(kernel);
     ASSIGN(plan, emit_gemm(module, name, spec, own, hooks));
   }

@@ -117,22 +117,12 @@ class ConvEmitter {
     h.entry = hooks_.entry;
     if (hooks_.epilogue) {
       h.epilogue = [this, &c, &g](llvm::IRBuilderBase& b, const HookArgs& a) {
-        HookArgs mine = a;
-        // {group, rows..., n} → {n, o..., feature}
-        mine.index.assign(c.dims.size() + 2, nullptr);
-        for (size_t i = 0; i < g.rows.size(); ++i) {
-          const int role = g.rows[i];
-          Value* at = a.index[i + 1];
-          if (role >= 0) {
-            const ConvClassDim& d = c.dims[static_cast<size_t>(role)];
-            at = scaled(b, at, d.out_step, d.out_first);
-          }
-          mine.index[static_cast<size_t>(role + 1)] = at;
-        }
-        mine.index.back() =
-            b.CreateAdd(scaled(b, a.index[0], s_.spec.out_features, 0), a.index.back());
-        mine.lane_axis = static_cast<int>(mine.index.size()) - 1;
-        return hooks_.epilogue(b, mine);
+        return hooks_.epilogue(b, output_args(b, a, c, g));
+      };
+    }
+    if (hooks_.column) {
+      h.column = [this, &c, &g](llvm::IRBuilderBase& b, const HookArgs& a) {
+        return hooks_.column(b, output_args(b, a, c, g));
       };
     }
     if (hooks_.rhs) {
@@ -164,6 +154,24 @@ class ConvEmitter {
       };
     }
     return h;
+  }
+
+  // The product's output coordinates {group, rows..., n} as the convolution's {n, o..., feature}.
+  HookArgs output_args(llvm::IRBuilderBase& b, const HookArgs& a, const ConvClass& c, const ConvGemm& g) const {
+    HookArgs mine = a;
+    mine.index.assign(c.dims.size() + 2, nullptr);
+    for (size_t i = 0; i < g.rows.size(); ++i) {
+      const int role = g.rows[i];
+      Value* at = a.index[i + 1];
+      if (role >= 0 && at) {
+        const ConvClassDim& d = c.dims[static_cast<size_t>(role)];
+        at = scaled(b, at, d.out_step, d.out_first);
+      }
+      mine.index[static_cast<size_t>(role + 1)] = at;
+    }
+    mine.index.back() = b.CreateAdd(scaled(b, a.index[0], s_.spec.out_features, 0), a.index.back());
+    mine.lane_axis = static_cast<int>(mine.index.size()) - 1;
+    return mine;
   }
 
   bool reversed(size_t d) const { return s_.spec.spatial[d].reversed; }

@@ -120,6 +120,9 @@ class Channelwise {
     if (hooks_.entry) hooks_.entry(e_.b, buffers_);
     channel_ = e_.arg(2);
     enter_line(e_.arg(1));
+    columns_.clear();
+    for (int v = 0; hooks_.column && v < vectors_; ++v)
+      columns_.push_back(hooks_.column(e_.b, output_args(nullptr, v)));
     auto one = [&](Value* x) { outputs(x, 1, true); };
     const int64_t r = blocks_.positions;
     const int64_t whole = blocks_.inner0 + (r > 1 ? (blocks_.inner1 - blocks_.inner0) / r * r : 0);
@@ -204,13 +207,19 @@ class Channelwise {
     return v == vectors_ - 1 && last_lanes_ < e_.w ? e_.mask_const(e_.w, last_lanes_) : nullptr;
   }
 
+  HookArgs output_args(Value* o, int v) {
+    HookArgs a{.buffers = buffers_, .index = coordinates_, .lanes = e_.w, .mask = mask(v)};
+    if (dims_) a.index.push_back(o);
+    a.index.push_back(e_.add(channel_, e_.i64(v * e_.w)));
+    a.lane_axis = static_cast<int>(a.index.size()) - 1;
+    return a;
+  }
+
   void finish(Value* acc, Value* o, int v, Value* to) {
     if (hooks_.epilogue) {
-      HookArgs a{
-          .acc = acc, .buffers = buffers_, .index = coordinates_, .lanes = e_.w, .mask = mask(v)};
-      if (dims_) a.index.push_back(o);
-      a.index.push_back(e_.add(channel_, e_.i64(v * e_.w)));
-      a.lane_axis = static_cast<int>(a.index.size()) - 1;
+      HookArgs a = output_args(o, v);
+      a.acc = acc;
+      if (!columns_.empty()) a.column = columns_[static_cast<size_t>(v)].get();
       acc = hooks_.epilogue(e_.b, a);
       if (!acc) return;
     }
@@ -271,6 +280,7 @@ class Channelwise {
   Value *buffers_ = nullptr, *in_ = nullptr, *rhs_ = nullptr, *out_ = nullptr, *channel_ = nullptr;
   Value *in_line_ = nullptr, *out_line_ = nullptr, *rhs_line_ = nullptr;
   Values coordinates_, tap_lo_, tap_hi_;
+  std::vector<std::unique_ptr<EpilogueColumn>> columns_;  // of the line, a vector each
 };
 
 }  // namespace

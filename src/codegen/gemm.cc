@@ -194,18 +194,30 @@ Value* GemmFrame::load_rhs(const Values& k, Value* n, bool along_k, Value* mask,
                 (along_k ? p.k.back().rhs : p.rhs_n) * byte_size(p.rhs));
 }
 
-void GemmFrame::finish(Value* acc, const GemmRow& row, Value* n, Value* mask) {
+GemmFrame::Columns GemmFrame::columns(Value* n, Value* mask) {
+  Columns out{n, mask, nullptr};
+  if (!hooks.column) return out;
+  HookArgs a{.buffers = buffers, .index = batch, .lanes = s.w, .mask = mask};
+  a.index.insert(a.index.end(), s.row_sizes.size(), nullptr);
+  a.index.push_back(n);
+  a.lane_axis = static_cast<int>(a.index.size()) - 1;
+  out.shared = hooks.column(e.b, a);
+  return out;
+}
+
+void GemmFrame::finish(Value* acc, const GemmRow& row, const Columns& c) {
   const GemmSpec& p = s.spec;
   if (hooks.epilogue) {
-    HookArgs a{.acc = acc, .buffers = buffers, .index = batch, .lanes = s.w, .mask = mask};
+    HookArgs a{.acc = acc, .buffers = buffers, .index = batch, .lanes = s.w, .mask = c.mask};
     const Values rows = unravel(e, linear(row), s.row_sizes);
     a.index.insert(a.index.end(), rows.begin(), rows.end());
-    a.index.push_back(n);
+    a.index.push_back(c.n);
     a.lane_axis = static_cast<int>(a.index.size()) - 1;
+    a.column = c.shared.get();
     acc = hooks.epilogue(e.b, a);
     if (!acc) return;
   }
-  e.store(p.out, acc, out_at(row, n), mask, p.out_n * byte_size(p.out));
+  e.store(p.out, acc, out_at(row, c.n), c.mask, p.out_n * byte_size(p.out));
 }
 
 KBlock k_block(Emit& e, const GemmShape& s, Value* index) {

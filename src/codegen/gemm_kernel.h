@@ -2,6 +2,7 @@
 // The parts of the GEMM generator, by form. Internal to codegen.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "codegen/contraction_emit.h"
@@ -42,8 +43,16 @@ class GemmFrame {
   Value* out_at(const GemmRow& row, Value* n);
   // Linear index of a row, outer * m's size + m.
   Value* linear(const GemmRow& row);
-  // Epilogue and store of `acc` at (row, n): the w lanes from n, those on in mask.
-  void finish(Value* acc, const GemmRow& row, Value* n, Value* mask);
+  // The w columns from n, those on in mask, of several rows: what their epilogues share is emitted here, the rest by
+  // finish.
+  struct Columns {
+    Value *n = nullptr, *mask = nullptr;
+    std::unique_ptr<EpilogueColumn> shared;
+  };
+  Columns columns(Value* n, Value* mask);
+  // Epilogue and store of `acc` at (row, n).
+  void finish(Value* acc, const GemmRow& row, const Columns& columns);
+  void finish(Value* acc, const GemmRow& row, Value* n, Value* mask) { finish(acc, row, {n, mask, nullptr}); }
 };
 
 void emit_gemm_tiles(Emit& e, const GemmShape& s, const ContractionHooks& hooks,

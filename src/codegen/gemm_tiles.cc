@@ -254,21 +254,22 @@ class TilesKernel {
     llvm::Function* f = e_.begin_internal(name, {p, i, i, i, i, i, e_.b.getInt1Ty(), p, i});
     f_.enter(e_.arg(7));
     f_.set_batch(e_.arg(8));
-    Value* column = e_.arg(3);
-    e_.loop_carry(e_.i64(0), e_.arg(4), 1, {e_.arg(0)}, true, [&](Value* r, const Values& line) {
-      auto vector = [&](Value* v, Value* mask) {
-        Value* lane = e_.mul(v, s_.w);
-        Value* sum =
-            e_.load_acc(e_.at(line[0], e_.mul(lane, bytes_)), in_output() ? mask : nullptr);
-        f_.finish(sum, {e_.arg(1), e_.add(e_.arg(2), r)}, e_.add(column, lane), mask);
-      };
-      Value* full = e_.arg(5);
-      e_.loop(e_.i64(0), full, [&](Value* v) { vector(v, nullptr); });
-      if (s_.last_lanes != s_.w) {
-        e_.if_then(e_.arg(6), [&] { vector(full, e_.mask_const(s_.w, s_.last_lanes)); });
-      }
-      return Values{e_.at(line[0], sum_row_bytes())};
-    });
+    Value* rows = s_.mr == 1 ? e_.i64(1) : e_.arg(4);
+    auto vector = [&](Value* v, Value* mask) {
+      Value* lane = e_.mul(v, s_.w);
+      const GemmFrame::Columns columns = f_.columns(e_.add(e_.arg(3), lane), mask);
+      Value* top = e_.at(e_.arg(0), e_.mul(lane, bytes_));
+      e_.loop_carry(e_.i64(0), rows, 1, {top}, true, [&](Value* r, const Values& line) {
+        Value* sum = e_.load_acc(line[0], in_output() ? mask : nullptr);
+        f_.finish(sum, {e_.arg(1), e_.add(e_.arg(2), r)}, columns);
+        return Values{e_.at(line[0], sum_row_bytes())};
+      });
+    };
+    Value* full = e_.arg(5);
+    e_.loop(e_.i64(0), full, [&](Value* v) { vector(v, nullptr); });
+    if (s_.last_lanes != s_.w) {
+      e_.if_then(e_.arg(6), [&] { vector(full, e_.mask_const(s_.w, s_.last_lanes)); });
+    }
     e_.end_function();
     return f;
   }
