@@ -7,7 +7,6 @@
 Lines on stdin, one JSON line on stdout for each: `load` (imports, arguments), `start` (compilation, first run,
 check), `slot` (runs for SLOT_SECONDS: median and number), `end`. A failure is {"error": why}, a Skip {"skip": why}.
 """
-import gc
 import importlib
 import json
 import os
@@ -19,29 +18,10 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from memory import grown, reset_peak
+
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what engines print must not mix with the answers
-
-
-def resident(key):
-    for line in open("/proc/self/status"):
-        if line.startswith(key):
-            return int(line.split()[1]) * 1024
-    return 0
-
-
-def reset_peak():
-    """Lets the peak of resident memory start anew; gives what is resident now."""
-    gc.collect()
-    try:
-        open("/proc/self/clear_refs", "w").write("5")
-    except OSError:
-        return None
-    return resident("VmRSS")
-
-
-def grown(base):
-    return None if base is None else max(0, resident("VmHWM") - base)
 
 
 def timed(f):
