@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/fuel.h"
 #include "ops/op_def.h"
+#include "passes/fuse_cones.h"
 #include "passes/fuse_copies.h"
 #include "passes/fuse_groups.h"
 
@@ -40,8 +41,8 @@ class Fuser {
     }
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       Instr* i = *it;
-      if (!is_fusible(*i) || is_cheap(*i)) continue;
-      if (!join_users(i) && !copy_to_users(i)) start_group(i);
+      if (!is_fusible(*i) || is_copied(*i)) continue;
+      if (!join_users(i) && !copy_to_users(i) && !repeat_in_users(i)) start_group(i);
     }
     fusion::merge_outputs(groups_, o_.max_group, [&](const Group& g) { return has_kernel(g); },
                           [&](const Group& p, const Group& g) { return follows(p, g); }, o_.trace);
@@ -106,15 +107,25 @@ class Fuser {
       if (std::find(readers.begin(), readers.end(), it->second) == readers.end())
         readers.push_back(it->second);
     }
-    if (readers.size() < 2) return false;
-    groups_.copied.insert(i);
-    for (int r : readers) {
-      if (!groups_.list[r].heavy || has_kernel(groups_.list[r])) continue;
-      groups_.copied.erase(i);
-      return false;
-    }
-    if (o_.trace) o_.trace(*i, *groups_.list[readers[0]].members[0], "copied into its readers");
-    return true;
+    return readers.size() >= 2 && copy({{i}, readers}, "copied into its readers");
+  }
+
+  // What is cheaper to compute in each of the groups that read it.
+  bool repeat_in_users(Instr* i) {
+    auto cone = fusion::repeatable_cone(i, groups_, copies_, live_);
+    return cone && copy(*cone, "computed in each reader");
+  }
+
+  // Leaves the members to the groups that read them, if these still have kernels.
+  bool copy(const fusion::Cone& cone, std::string_view verdict) {
+    for (const Instr* m : cone.members) groups_.copied.insert(m);
+    const bool fits = std::all_of(cone.readers.begin(), cone.readers.end(), [&](int r) {
+      return !groups_.list[r].heavy || has_kernel(groups_.list[r]);
+    }) && take_fuel("fuse", cone.members[0]->name);
+    if (!fits)
+      for (const Instr* m : cone.members) groups_.copied.erase(m);
+    if (fits && o_.trace) o_.trace(*cone.members[0], *groups_.list[cone.readers[0]].members[0], verdict);
+    return fits;
   }
 
   bool join_users(Instr* i) {

@@ -8,8 +8,8 @@
 // A producer joins the group of its users when all of them are in one group and the group still has a
 // kernel (loop::lower tells); cheap values (scalars, iotas, broadcasts of them, and broadcasts that
 // several groups read) are copied into every group that reads them. Contractions take epilogues,
-// reductions take producers and row-wise consumers. Other values are never computed in two places
-// where that costs more than reading them.
+// reductions take producers and row-wise consumers. Other values are computed in several places only
+// where that costs less than reading them (fuse_cones.h).
 // After this pass each instruction that needs code is a fusion, control flow or a library call.
 #pragma once
 

@@ -37,6 +37,11 @@ bool Copies::behind_gaps(const Instr* i) const {
   });
 }
 
+bool Copies::once(const Instr* i) const {
+  auto it = positions_.find(i);
+  return it != positions_.end() && it->second.size() == 1 && !interleaved_.contains(i) && !behind_gaps_.contains(i);
+}
+
 bool Copies::join(const Instr* i) {
   std::vector<uint64_t> all;
   if (i->shape.is_array() && i->shape.elements() == 1) {

@@ -28,6 +28,8 @@ class Copies {
   bool join(const Instr* i);
   // Notes an instruction whose operands have been noted: call for all before the first join.
   void note(const Instr* i);
+  // Is `i`, which has been noted by start() or join(), asked for at one position of its group's kernel?
+  bool once(const Instr* i) const;
 
  private:
   bool behind_gaps(const Instr* i) const;

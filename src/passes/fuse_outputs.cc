@@ -54,7 +54,7 @@ class Merger {
     return it == groups_.of.end() ? -1 : it->second;
   }
 
-  // Calls f with every instruction that reads `value`, itself or a copied broadcast of it.
+  // Calls f with every instruction that reads `value`, itself or what is made of it in each reader.
   template <typename F>
   void for_readers(const Instr* value, const F& f) const {
     for (const Instr* u : value->users) {
@@ -66,9 +66,12 @@ class Merger {
     }
   }
   // What a group must be given for `o`: not `o` itself, if that is copied into it.
-  Instr* source(Instr* o) const {
-    while (groups_.copied.contains(o)) o = o->operand(0);
-    return o;
+  void add_sources(Instr* o, std::vector<Instr*>* sources) const {
+    if (groups_.copied.contains(o)) {
+      for (Instr* x : o->operands) add_sources(x, sources);
+    } else if (o->shape.is_array() && o->shape.elements() > 1) {
+      sources->push_back(o);
+    }
   }
 
   // Merges group g into an earlier or neighbouring one, if that is possible. The groups that g reads
@@ -82,14 +85,14 @@ class Merger {
     std::vector<Instr*> inputs;
     for (Instr* m : at(g).members)
       for (Instr* o : m->operands)
-        if (group(o) != g && o->shape.is_array() && o->shape.elements() > 1) inputs.push_back(o);
-    for (Instr* o : inputs) add(group(source(o)));
+        if (group(o) != g) add_sources(o, &inputs);
+    for (Instr* o : inputs) add(group(o));
     for (Instr* o : inputs) {
       if (o->users.size() > kMaxReaders) continue;
-      for (const Instr* u : o->users) {
+      for_readers(o, [&](const Instr* u) {
         int other = group(u);
         if (other >= 0 && std::abs(first(other) - first(g)) <= kNear) add(other);
-      }
+      });
     }
     for (int other : candidates)
       if (try_merge(other, g)) return true;
