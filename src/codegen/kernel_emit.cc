@@ -167,6 +167,7 @@ class PhaseEmitter {
         case Stmt::Kind::kLet: bind(scope, s.let.var, scope.emitter->emit(s.let.value)); break;
         case Stmt::Kind::kLoop:
           if (s.loop->kind == LoopKind::kVector && phase_.width > 1) vector_loop(scope, *s.loop);
+          else if (s.loop->kind == LoopKind::kTile && scope.width == s.loop->extent) tile_loop(scope, *s.loop);
           else serial_loop(scope, *s.loop);
       }
     }
@@ -315,6 +316,54 @@ class PhaseEmitter {
       result.push_back(p);
     }
     bind_results(scope, l, result);
+  }
+
+  // What is strided is read for all iterations before the first; few operations are unrolled.
+  void tile_loop(Scope& scope, const Loop& l) {
+    constexpr int64_t kFew = 48;
+    std::vector<Scalar> roots;
+    std::vector<int64_t> inner{l.var};
+    collect(l.body, &roots, &inner);
+    const size_t open = scope.emitter->open_scope();
+    const size_t bound = scope.bound.size();
+    bind(scope, l.var, b_.getInt64(0));
+    const std::vector<Scalar> loads = scope.emitter->transposable(roots, l.var);
+    std::vector<std::vector<llvm::Value*>> vectors;
+    for (Scalar s : loads) vectors.push_back(scope.emitter->load_transposed(s));
+    scope.emitter->close_scope(open);
+    const auto iteration = [&](llvm::Value* i, auto vector) {
+      const size_t opened = scope.emitter->open_scope();
+      bind(scope, l.var, i);
+      for (size_t k = 0; k < loads.size(); ++k) scope.emitter->bind_load(loads[k], vector(k));
+      body(scope, l.body);
+      scope.emitter->close_scope(opened);
+      scope.bound.resize(bound);
+    };
+    if (kernel_.graph.size() <= kFew) {
+      for (int64_t i = 0; i < l.extent; ++i)
+        iteration(b_.getInt64(i), [&](size_t k) { return vectors[k][i]; });
+    } else {
+      const std::vector<llvm::Value*> kept = keep(vectors);
+      counted_loop(b_.getInt64(0), b_.getInt64(l.extent), [&](llvm::Value* i) {
+        iteration(i, [&](size_t k) { return b_.CreateLoad(vectors[k][0]->getType(),
+                                                          b_.CreateGEP(vectors[k][0]->getType(), kept[k], i)); });
+      }, 1, true);
+    }
+    scope.bound.resize(bound);
+  }
+
+  // An array on the stack for each of the lists.
+  std::vector<llvm::Value*> keep(const std::vector<std::vector<llvm::Value*>>& lists) {
+    std::vector<llvm::Value*> out;
+    for (const auto& list : lists) {
+      llvm::IRBuilderBase::InsertPointGuard guard(b_);
+      b_.SetInsertPoint(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+      out.push_back(b_.CreateAlloca(llvm::ArrayType::get(list[0]->getType(), list.size())));
+    }
+    for (size_t k = 0; k < lists.size(); ++k)
+      for (size_t i = 0; i < lists[k].size(); ++i)
+        b_.CreateStore(lists[k][i], b_.CreateConstGEP1_64(lists[k][i]->getType(), out[k], i));
+    return out;
   }
 
   template <typename V>

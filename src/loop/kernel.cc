@@ -80,7 +80,8 @@ class Printer {
   }
   void loop(int depth, const Loop& l) {
     const std::string count = l.count ? text(depth, l.count) : str_cat(l.extent);
-    line(depth, str_cat(l.kind == LoopKind::kVector ? "vector" : "for", " v", l.var, " < ", count));
+    static constexpr const char* kNames[] = {"for", "vector", "tile"};
+    line(depth, str_cat(kNames[static_cast<int>(l.kind)], " v", l.var, " < ", count));
     for (const Accumulator& a : l.accumulators)
       for (size_t i = 0; i < a.var.size(); ++i) {
         const std::string init = text(depth + 1, a.init[i]);

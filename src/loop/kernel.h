@@ -48,7 +48,9 @@ struct Accumulator {
   std::vector<Scalar> combined;
 };
 
-enum class LoopKind : uint8_t { kSerial, kVector };
+// kTile: inside a vector loop, as many iterations as that has lanes, in any order: what lies side by side along
+// this loop's variable is read by vectors along it and transposed in registers.
+enum class LoopKind : uint8_t { kSerial, kVector, kTile };
 
 struct Stmt;
 

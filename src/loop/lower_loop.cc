@@ -150,6 +150,7 @@ Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts) {
     }
     if (best.irregular == 0 || facts.trial) break;
   }
+  if (best.irregular > 0 && !facts.trial && lower_transpose(k, fused, facts)) return absl::OkStatus();
   k = std::move(best.kernel);
   return absl::OkStatus();
 }
