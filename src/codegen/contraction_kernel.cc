@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/chain_kernel.h"
 #include "codegen/conv.h"
 #include "codegen/gemm.h"
 #include "codegen/jit.h"
@@ -16,16 +17,7 @@ namespace {
 using loop::Contraction;
 
 GemmSpec gemm_spec(const Contraction& c, int workspace) {
-  GemmSpec s;
-  s.lhs = c.lhs, s.rhs = c.rhs, s.acc = c.acc, s.out = c.out;
-  for (auto& d : c.batch) s.batch.push_back({d.size, d.lhs, d.rhs, d.out});
-  for (auto& d : c.k) s.k.push_back({d.size, d.lhs, d.rhs});
-  s.m = c.m.size, s.n = c.n.size;
-  s.lhs_m = c.m.lhs, s.out_m = c.m.out, s.rhs_n = c.n.rhs, s.out_n = c.n.out;
-  s.lhs_buffer = static_cast<int>(c.lhs_buffer);
-  s.rhs_buffer = static_cast<int>(c.rhs_buffer);
-  s.out_buffer = static_cast<int>(c.out_buffer);
-  s.lhs_offset = c.lhs_offset, s.rhs_offset = c.rhs_offset;
+  GemmSpec s = product_spec(c);
   s.workspace_buffer = workspace;
   return s;
 }
@@ -177,21 +169,40 @@ int64_t terms(const Contraction& c) {
 // with few terms a cancellation shows which products were rounded.
 constexpr int64_t kRoundedProducts = 4;
 
-Target target_for(const Contraction& c, const Target& target) {
+}  // namespace
+
+GemmSpec product_spec(const Contraction& c) {
+  GemmSpec s;
+  s.lhs = c.lhs, s.rhs = c.rhs, s.acc = c.acc, s.out = c.out;
+  for (auto& d : c.batch) s.batch.push_back({d.size, d.lhs, d.rhs, d.out});
+  for (auto& d : c.k) s.k.push_back({d.size, d.lhs, d.rhs});
+  s.m = c.m.size, s.n = c.n.size;
+  s.lhs_m = c.m.lhs, s.out_m = c.m.out, s.rhs_n = c.n.rhs, s.out_n = c.n.out;
+  s.lhs_buffer = static_cast<int>(c.lhs_buffer);
+  s.rhs_buffer = static_cast<int>(c.rhs_buffer);
+  s.out_buffer = static_cast<int>(c.out_buffer);
+  s.lhs_offset = c.lhs_offset, s.rhs_offset = c.rhs_offset;
+  return s;
+}
+
+Target product_target(const Contraction& c, const Target& target) {
   Target t = target;
   if (terms(c) <= kRoundedProducts) t.fma = false;
   return t;
 }
 
-}  // namespace
+EpilogueHook product_epilogue(const loop::Kernel& kernel, const Target& target, bool inputs_constant) {
+  return epilogue_hook(kernel, target, false, inputs_constant);
+}
 
 bool contraction_supported(const Contraction& c, const Target& target) {
   return c.is_conv ? conv_supported(conv_spec(c, 3), target) : gemm_supported(gemm_spec(c, 3), target);
 }
 
 Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Target& target) {
+  if (kernel.chain) return plan_chain(kernel, target);
   const Contraction& c = *kernel.contraction;
-  const Target own = target_for(c, target);
+  const Target own = product_target(c, target);
   int workspace = static_cast<int>(kernel.buffers.size());
   ContractionHooks hooks;  // sizes depend on whether there is an epilogue
   if (c.is_conv) {
@@ -209,7 +220,7 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
                                        std::string_view name, const Target& target,
                                        const EmitOptions& options) {
   const Contraction& c = *kernel.contraction;
-  const Target own = target_for(c, target);
+  const Target own = product_target(c, target);
   int workspace = static_cast<int>(kernel.buffers.size());
   std::vector<std::string> known;
   for (llvm::Function& f : module) known.push_back(f.getName().str());

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "codegen/contraction.h"
+#include "codegen/gemm.h"
 #include "codegen/kernel_emit.h"
 
 namespace braze::codegen {
@@ -17,6 +18,12 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
 
 // Sizes and phases of a contraction kernel, without generating code.
 Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Target& target);
+
+// The parts of a chain (chain_kernel.h): a product as the GEMM generator takes it, without a workspace, the
+// target as its sums want it, and the kernel's epilogue.
+GemmSpec product_spec(const loop::Contraction& c);
+Target product_target(const loop::Contraction& c, const Target& target);
+EpilogueHook product_epilogue(const loop::Kernel& kernel, const Target& target, bool inputs_constant);
 
 // True if a generator exists for the contraction's types and form.
 bool contraction_supported(const loop::Contraction& c, const Target& target);

@@ -36,7 +36,7 @@ double work(const loop::Kernel& k) {
 }
 
 bool is_serial(const loop::Kernel& k) {
-  if (k.contraction) return k.flops <= kInlineWork;
+  if (k.contraction) return !k.chain && k.flops <= kInlineWork;
   return std::all_of(k.phases.begin(), k.phases.end(),
                      [](const loop::Phase& p) { return p.items < 2 * p.grain; });
 }

@@ -49,6 +49,9 @@ struct GemmSpec {
   // Whether out may hold partial sums while the kernel runs: false if an epilogue reads memory that
   // overlaps it (an in-place residual).
   bool out_private = true;
+  // If not 0: these are m of so many rows that are multiplied with the same right side, a call for each
+  // few. What is packed of the right side is then packed before, by a phase of its own.
+  int64_t rows_in_all = 0;
 };
 
 // True if the types have a generated kernel on this CPU: f32, f64; bf16 and f16 into f32; s8/u8/s16

@@ -191,7 +191,7 @@ void choose_packing(GemmShape& s, GemmHooked hooked) {
   const GemmContractedDim& inner = p.k.back();
   const int64_t b_stride = std::abs(inner.rhs) * byte_size(p.rhs);
   s.pack_b = hooked.rhs || (p.rhs != p.acc && s.row_tiles > 1) || (p.rhs_n != 1 && p.n > 1) ||
-             (s.rows() >= 96 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
+             (std::max(s.rows(), p.rows_in_all) >= 96 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
   s.mask_b = !s.pack_b;
   const bool strided = inner.lhs != 1 && inner.size > 1;
   s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && s.rows() > 1)));
@@ -264,7 +264,7 @@ void shape_dot(GemmShape& s, const Target& target) {
   choose_k_blocks(s, kInnerBlockOneTile);
   const double cycles =
       2.0 * static_cast<double>(p.m * s.k_inner()) * s.w / flops_per_cycle(target, p.acc);
-  choose_parts(s, cycles * static_cast<double>(s.panels * s.batches));
+  if (p.rows_in_all == 0) choose_parts(s, cycles * static_cast<double>(s.panels * s.batches));
   s.group_tiles = 1;
   s.row_groups = 1;
   s.block_panels = std::clamp<int64_t>(
@@ -330,13 +330,13 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
                            : kInnerBlock * word_elements(s.word) * 4 / byte_size(p.acc));
     const double flops =
         2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
-    choose_parts(s, flops / flops_per_cycle(target, p.acc));
+    if (p.rows_in_all == 0) choose_parts(s, flops / flops_per_cycle(target, p.acc));
     choose_packing(s, hooked);
     choose_sums(s, hooked);
     choose_blocks(s, target);
   }
   s.work_row = round_up(p.n, s.w);
-  s.prepack = s.pack_b && s.parts == 1 && s.max_groups < s.row_groups;
+  s.prepack = s.pack_b && s.parts == 1 && (p.rows_in_all > 0 || s.max_groups < s.row_groups);
   if (s.prepack) {
     s.packed_bytes = s.batches * s.col_blocks * s.k_blocks * s.b_bytes;
     s.b_bytes = 0;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/container/flat_hash_set.h"
+#include "codegen/chain_kernel.h"
 #include "codegen/contraction_kernel.h"
 #include "codegen/jit.h"
 #include "codegen/scalar_emit.h"
@@ -538,16 +539,22 @@ class PhaseEmitter {
 
 }  // namespace
 
+void emit_phase(llvm::Module& module, const loop::Kernel& kernel, const loop::Phase& phase,
+                std::string_view name, const Target& target, const EmitOptions& options) {
+  PhaseEmitter(module, kernel, phase, target, options).emit(name);
+}
+
 Result<EmittedKernel> emit_kernel(llvm::Module& module, const loop::Kernel& kernel,
                                   std::string_view name, const Target& target,
                                   const EmitOptions& options) {
+  if (kernel.chain) return emit_chain(module, kernel, name, target, options);
   if (kernel.contraction) return emit_contraction(module, kernel, name, target, options);
   EmittedKernel out;
   out.scratch_bytes = kernel.scratch_bytes();
   for (size_t i = 0; i < kernel.phases.size(); ++i) {
     const loop::Phase& p = kernel.phases[i];
     std::string function = i == 0 ? std::string(name) : str_cat(name, ".", i);
-    PhaseEmitter(module, kernel, p, target, options).emit(function);
+    emit_phase(module, kernel, p, function, target, options);
     out.phases.push_back({function, p.items, p.grain});
   }
   return out;

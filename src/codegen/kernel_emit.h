@@ -39,4 +39,8 @@ Result<EmittedKernel> emit_kernel(llvm::Module& module, const loop::Kernel& kern
                                   std::string_view name, const Target& target,
                                   const EmitOptions& options = {});
 
+// Adds one phase of it.
+void emit_phase(llvm::Module& module, const loop::Kernel& kernel, const loop::Phase& phase,
+                std::string_view name, const Target& target, const EmitOptions& options);
+
 }  // namespace braze::codegen

@@ -66,12 +66,15 @@ class Machine : public scalar::EvalEnv {
   }
 
   Status run() {
-    if (k_.contraction) return contraction(*k_.contraction);
+    // Of a chain all rows at once: tiles depend on nothing but themselves.
+    if (k_.chain) TRY(contraction(k_.chain->first));
+    else if (k_.contraction) return contraction(*k_.contraction);
     for (const Phase& p : k_.phases)
       for (int64_t item = 0; item < p.items && status_.ok(); ++item) {
         bind_int(p.item_var, item);
         body(p.body);
       }
+    if (k_.chain && status_.ok()) return contraction(*k_.contraction);
     return status_;
   }
 

@@ -17,7 +17,7 @@ int64_t aligned_bytes(const Kernel& k, Role role) {
 }
 
 std::string_view role_name(Role r) {
-  constexpr std::string_view kNames[] = {"in", "out", "inout", "workspace", "scratch"};
+  constexpr std::string_view kNames[] = {"in", "out", "inout", "workspace", "scratch", "tile"};
   return kNames[static_cast<int>(r)];
 }
 
@@ -31,12 +31,15 @@ class Printer {
       const Buffer& b = k_.buffers[i];
       line(0, str_cat("b", i, " ", role_name(b.role), " ", name(b.dtype), "[", b.elements, "]"));
     }
-    if (k_.contraction) contraction(*k_.contraction);
+    const int depth = k_.chain ? 1 : 0;
+    if (k_.chain) chain(*k_.chain);
+    else if (k_.contraction) contraction(0, *k_.contraction);
     for (const Phase& p : k_.phases) {
-      line(0, str_cat("parallel v", p.item_var, " < ", p.items, " grain ", p.grain, " width ",
-                      p.width));
-      body(1, p.body);
+      line(depth, str_cat("parallel v", p.item_var, " < ", p.items, " grain ", p.grain, " width ",
+                          p.width));
+      body(depth + 1, p.body);
     }
+    if (k_.chain) contraction(1, *k_.contraction);
     return std::move(out_);
   }
 
@@ -95,7 +98,11 @@ class Printer {
         line(depth + 1, str_cat("next v", a.var[i], " = ", next, " result v", a.result[i]));
       }
   }
-  void contraction(const Contraction& c) {
+  void chain(const Chain& c) {
+    line(0, str_cat("tiles of ", c.tile, " rows of ", c.batches, " x ", c.rows, c.in_place ? " in place" : ""));
+    contraction(1, c.first);
+  }
+  void contraction(int depth, const Contraction& c) {
     auto dim = [](const ContractionDim& d) {
       return str_cat(d.size, ":", d.lhs, ":", d.rhs, ":", d.out);
     };
@@ -119,9 +126,9 @@ class Printer {
       t += str_cat(" m ", dim(c.m), " n ", dim(c.n));
       for (const ContractionDim& d : c.k) t += str_cat(" k ", dim(d));
     }
-    line(0, t);
-    line(1, str_cat("acc v", c.acc_var, " index v", absl::StrJoin(c.index_vars, " v")));
-    for (const Store& s : c.epilogue) store(1, s);
+    line(depth, t);
+    line(depth + 1, str_cat("acc v", c.acc_var, " index v", absl::StrJoin(c.index_vars, " v")));
+    for (const Store& s : c.epilogue) store(depth + 1, s);
   }
 
   const Kernel& k_;

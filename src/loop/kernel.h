@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel: what one launch computes, as loop nests over a scalar DAG, or as a contraction with an
-// epilogue. Printable, checkable, and runnable by the interpreter (loop/interpret.h) at any time.
+// Kernel: what one launch computes, as loop nests over a scalar DAG, as a contraction with an
+// epilogue, or as a chain of two contractions with rows of loops between. Printable, checkable, and runnable by the interpreter (loop/interpret.h) at any time.
 //
 // A kernel runs its phases in order; a phase is a parallel loop over `items` whose body is a list of
 // statements. Items of a phase write disjoint memory and never read what another item of the phase
@@ -27,6 +27,7 @@ enum class Role : uint8_t {
   kInOut,      // read and written: the operand's memory becomes the result's
   kWorkspace,  // shared by all phases and threads of one launch
   kScratch,    // private to an item
+  kTile,       // of a chain: only the rows of the tile at hand exist
 };
 
 struct Buffer {
@@ -116,12 +117,27 @@ struct Contraction {
   std::vector<Store> epilogue;
 };
 
+// What comes before the contraction of a kernel whose left side is made row by row from the output of
+// another product (attention): for a tile of rows, which stay in a near cache,
+//   `first`        writes their products into a kTile buffer,
+//   phases[0]      an item a row, makes of each the left side of the contraction, in a kTile buffer,
+//   `contraction`  multiplies them with its right side.
+// Tiles are [batch][rows], their rows next to each other in both buffers. The last tile of a batch begins
+// early enough to be whole: rows that two tiles have are computed twice, to the same bits.
+struct Chain {
+  Contraction first;
+  int64_t batches = 1, rows = 1, tile = 1;
+  bool in_place = false;  // both tiles may be the same memory
+  int64_t tiles() const { return (rows + tile - 1) / tile; }
+};
+
 struct Kernel {
   std::string name;
   scalar::Graph graph;
   std::vector<Buffer> buffers;  // inputs, outputs, then workspace and scratch, as numbered in loads
   std::vector<Phase> phases;
   std::shared_ptr<Contraction> contraction;  // instead of phases
+  std::shared_ptr<Chain> chain;              // with a contraction and one phase
   int64_t next_var = 0;
   double flops = 0, bytes = 0;  // per launch, for reports
 

@@ -13,8 +13,9 @@ namespace {
                                              const Accumulator& a, const Store& s, const Let& t,
                                              const Stmt& m, const Contraction& c, const ContractionDim& d,
                                              const scalar::Node& n, const WindowDim& w, const ConvDims& v,
-                                             const ConvAttrs& o) {
-  [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8] = k;
+                                             const ConvAttrs& o, const Chain& h) {
+  [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8, k9] = k;
+  [[maybe_unused]] const auto& [h1, h2, h3, h4, h5] = h;
   [[maybe_unused]] const auto& [b1, b2, b3, b4] = b;
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5] = p;
   [[maybe_unused]] const auto& [l1, l2, l3, l4, l5, l6] = l;
@@ -49,6 +50,11 @@ class Writer {
     out_.real(k_.bytes);
     out_.number(k_.contraction != nullptr);
     if (k_.contraction) contraction(*k_.contraction);
+    out_.number(k_.chain != nullptr);
+    if (k_.chain) {
+      contraction(k_.chain->first);
+      out_.numbers(std::vector<int64_t>{k_.chain->batches, k_.chain->rows, k_.chain->tile, k_.chain->in_place});
+    }
     out_.number(static_cast<int64_t>(k_.phases.size()));
     for (const Phase& p : k_.phases) {
       out_.numbers(std::vector<int64_t>{p.items, p.item_var, p.grain, p.width});

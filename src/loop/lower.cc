@@ -58,6 +58,11 @@ void count_cost(Kernel& k, const Computation& fused) {
   }
 }
 
+bool is_chain(const Computation& fused) {
+  return std::count_if(fused.instrs().begin(), fused.instrs().end(),
+                       [](const auto& i) { return i->op == Op::kDot; }) > 1;
+}
+
 }  // namespace
 
 std::vector<const Instr*> outputs(const Computation& fused) {
@@ -178,6 +183,7 @@ Result<Kernel> lower(const Computation& fused, std::string_view name, const Fact
   const Instr* h = hero(fused);
   Op op = h ? h->op : Op::kTuple;
   if (op == Op::kReduce) TRY(lower_reduce(k, fused, facts));
+  else if (op == Op::kDot && is_chain(fused)) TRY(lower_chain(k, fused, facts));
   else if (op == Op::kDot || op == Op::kConvolution) TRY(lower_contraction(k, fused, facts));
   else if (op == Op::kScatter || op == Op::kDynamicUpdateSlice) TRY(lower_update(k, fused, facts));
   else if (op == Op::kReduceWindow || op == Op::kSelectAndScatter)

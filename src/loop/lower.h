@@ -7,6 +7,7 @@
 //   lower_transpose.cc    the same, of arrays read along another dimension than written, in tiles
 //   lower_reduce.cc       reductions and row programs (softmax, normalisations)
 //   lower_contraction.cc  dot and convolution with an epilogue
+//   lower_chain.cc        dot, row program, dot (attention) on tiles of rows
 //   lower_update.cc       dynamic-update-slice and scatter, in place
 //   lower_window.cc       reduce-window
 //   lower_scan.cc         running sums and the like
@@ -53,6 +54,7 @@ Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts);
 bool lower_transpose(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_reduce(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_contraction(Kernel& k, const Computation& fused, const Facts& facts);
+Status lower_chain(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_update(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_window(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_scan(Kernel& k, const Computation& fused, const Facts& facts, const Scan& scan);

@@ -49,11 +49,11 @@ Instr* folded(Instr* i) {
   return i->parent->add(Op::kConstant, i->shape, {}, ConstantAttrs{std::move(*value)}, {}, i->name);
 }
 
-// A broadcast of an array in memory that only adds dimensions of size 1: a reshape, which moves nothing.
+// A broadcast of an array in memory, or of a product, that only adds dimensions of size 1: a reshape, which moves nothing.
 Instr* as_reshape(Instr* i) {
   if (!i->shape.is_static() || i->shape.quant) return nullptr;
   Instr* o = i->operand(0);
-  if (o->op != Op::kParameter && o->op != Op::kGetTupleElement) return nullptr;
+  if (o->op != Op::kParameter && o->op != Op::kGetTupleElement && o->op != Op::kDot) return nullptr;
   const Dims& d = i->as<DimsAttrs>().dimensions;
   if (d.empty() || !o->shape.is_static() || o->shape.elements() != i->shape.elements() ||
       !std::is_sorted(d.begin(), d.end()))

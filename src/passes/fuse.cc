@@ -46,6 +46,7 @@ class Fuser {
     }
     fusion::merge_outputs(groups_, o_.max_group, [&](const Group& g) { return has_kernel(g); },
                           [&](const Group& p, const Group& g) { return follows(p, g); }, o_.trace);
+    fusion::merge_chains(groups_, o_.max_group, [&](const Group& g) { return has_kernel(g); }, o_.trace);
     for (const Group& g : groups_.list)
       if (!g.members.empty()) TRY(outline(g));
     c_->erase_dead();

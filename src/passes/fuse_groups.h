@@ -40,4 +40,11 @@ void merge_outputs(Groups& groups, int64_t max_group,
                    const std::function<bool(const Group&, const Group&)>& follows,
                    const std::function<void(const Instr&, const Instr&, std::string_view)>& trace);
 
+// Merges a product, the rows made of its output and the product that reads them:
+//
+//   s = dot(q, k); p = softmax(s); o = dot(p, v)    s and p written and read again
+//     => o = one kernel                             (attention)
+void merge_chains(Groups& groups, int64_t max_group, const std::function<bool(const Group&)>& has_kernel,
+                  const std::function<void(const Instr&, const Instr&, std::string_view)>& trace);
+
 }  // namespace braze::fusion

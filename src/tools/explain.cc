@@ -153,7 +153,10 @@ class Explainer {
     for (const loop::Phase& ph : k.phases)
       parallel += absl::StrFormat("%s%d items of %d lanes", parallel.empty() ? "" : ", then ",
                                   ph.items, ph.width);
-    if (k.contraction)
+    if (k.chain)
+      parallel = absl::StrFormat("products with rows between, on tiles of %d rows of %d x %d", k.chain->tile,
+                                 k.chain->batches, k.chain->rows);
+    else if (k.contraction)
       parallel = k.contraction->is_conv ? "convolution on tiles" : "matrix product on tiles";
     print(absl::StrFormat("%s      %s\n", pad, parallel));
     PrintOptions brief;

@@ -185,5 +185,40 @@ TEST(Fuse, RowsMoveIntoTheirOnlyReader) {
   EXPECT_EQ(fusions, 1);
 }
 
+// Attention is one kernel, unless something else reads what lies between its products.
+std::string attention(const char* rest) {
+  return std::string(R"(HloModule t
+max { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] maximum(a, b) }
+add { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+ENTRY main {
+  q = f32[8,64,16] parameter(0)
+  k = f32[8,64,16] parameter(1)
+  v = f32[8,64,16] parameter(2)
+  low = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  d = f32[8,64,64] dot(q, k), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+  m = f32[8,64] reduce(d, low), dimensions={2}, to_apply=max
+  mb = f32[8,64,64] broadcast(m), dimensions={0,1}
+  s = f32[8,64,64] subtract(d, mb)
+  e = f32[8,64,64] exponential(s)
+  n = f32[8,64] reduce(e, zero), dimensions={2}, to_apply=add
+  nb = f32[8,64,64] broadcast(n), dimensions={0,1}
+  p = f32[8,64,64] divide(e, nb)
+  o = f32[8,64,16] dot(p, v), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}
+)") + rest;
+}
+
+TEST(Fuse, AttentionIsOneKernel) {
+  const std::string alone = attention("ROOT r = f32[8,64,16] negate(o)\n}\n");
+  EXPECT_EQ(fused(alone).first, 1);
+  expect_same_after_fusing(alone);
+  EXPECT_EQ(fused(attention("ROOT r = (f32[8,64,16], f32[8,64,64]) tuple(o, p)\n}\n")).first, 3);
+  EXPECT_EQ(fused(attention("ROOT r = (f32[8,64,16], f32[8,64,64]) tuple(o, d)\n}\n")).first, 3);
+}
+
 }  // namespace
 }  // namespace braze

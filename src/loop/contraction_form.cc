@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loop/contraction_form.h"
+
+#include <algorithm>
+
+#include "loop/lower.h"
+
+namespace braze::loop {
+namespace {
+
+using scalar::Value;
+
+// The strides of `to`, the same elements in the same order as `from` with `v`; false if there are none.
+bool reshape_view(View& v, const Dims& from, const Dims& to) {
+  Dims old, old_strides, strides(to.size(), 0);
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d] == 1) continue;
+    old.push_back(from[d]);
+    old_strides.push_back(v.strides[d]);
+  }
+  size_t o = 0, n = 0;
+  while (n < to.size()) {
+    if (to[n] == 1) {
+      ++n;
+      continue;
+    }
+    // The shortest runs of dimensions of both that have as many elements.
+    size_t o_end = o, n_end = n;
+    int64_t o_size = 1, n_size = 1;
+    do {
+      if (o_size <= n_size) {
+        if (o_end == old.size()) return false;
+        if (o_end > o && old_strides[o_end - 1] != old_strides[o_end] * old[o_end]) return false;
+        o_size *= old[o_end++];
+      } else {
+        if (n_end == to.size()) return false;
+        n_size *= to[n_end++];
+      }
+    } while (o_size != n_size);
+    int64_t stride = old_strides[o_end - 1];
+    for (size_t d = n_end; d-- > n;) {
+      strides[d] = stride;
+      stride *= to[d];
+    }
+    o = o_end, n = n_end;
+  }
+  v.strides = std::move(strides);
+  return o == old.size();
+}
+
+bool contains(const Dims& d, int64_t v) { return std::find(d.begin(), d.end(), v) != d.end(); }
+
+// Groups the output's free dimensions of one side: those that merge with the innermost one form m
+// (or n), the others become batch dimensions on which the other side does not depend.
+struct Free {
+  Dims dims;     // sizes, outermost first
+  Dims stride;   // of the operand
+  size_t merged = 0;  // trailing dims that merge
+};
+Free free_dims(const Shape& s, const Dims& stride, const Dims& batch, const Dims& k) {
+  Free f;
+  for (int64_t d = 0; d < s.rank(); ++d) {
+    if (contains(batch, d) || contains(k, d)) continue;
+    f.dims.push_back(s.dims[d]);
+    f.stride.push_back(stride[d]);
+  }
+  int64_t n = static_cast<int64_t>(f.dims.size());
+  f.merged = n > 0 ? 1 : 0;
+  for (int64_t d = n - 2; d >= 0; --d) {
+    if (f.stride[d] != f.stride[d + 1] * f.dims[d + 1]) break;
+    ++f.merged;
+  }
+  return f;
+}
+
+ContractionDim merged(const Free& f, const Dims& out, size_t at, bool lhs) {
+  ContractionDim d;
+  if (f.merged == 0) return lhs ? d : ContractionDim{1, 0, 0, 1};
+  for (size_t i = f.dims.size() - f.merged; i < f.dims.size(); ++i) d.size *= f.dims[i];
+  (lhs ? d.lhs : d.rhs) = f.stride.back();
+  d.out = out[at + f.dims.size() - 1];
+  return d;
+}
+
+void unmerge(Kernel& k, Elements& e, Contraction* c, const Free& f, int64_t size, Index* index) {
+  Scalar v = coordinate(k, c, size);
+  DimSpan dims(f.dims.data() + f.dims.size() - f.merged, f.merged);
+  for (Scalar s : e.delinearize(v, dims)) index->push_back(s);
+}
+
+}  // namespace
+
+bool view_of(const Instr* i, View& v, const Instr* held, int64_t held_buffer) {
+  if (i == held || i->op == Op::kParameter) {
+    v = {i == held ? held_buffer : i->parameter_number(), 0, strides(i->shape.dims)};
+    return true;
+  }
+  const bool moves = i->op == Op::kTranspose || i->op == Op::kBroadcast || i->op == Op::kSlice ||
+                     i->op == Op::kReshape;
+  if (!moves || i->shape.elements() == 0 || !view_of(i->operand(0), v, held, held_buffer)) return false;
+  const Dims inner = v.strides;
+  if (i->op == Op::kReshape) return reshape_view(v, i->operand(0)->shape.dims, i->shape.dims);
+  if (i->op == Op::kSlice) {
+    const SliceAttrs& a = i->as<SliceAttrs>();
+    for (size_t d = 0; d < inner.size(); ++d) {
+      if (a.stride[d] != 1) return false;
+      v.offset += a.start[d] * inner[d];
+    }
+    return true;
+  }
+  const Dims& d = i->as<DimsAttrs>().dimensions;
+  v.strides.assign(i->shape.dims.size(), 0);
+  for (size_t k = 0; k < d.size(); ++k) {
+    if (i->op == Op::kTranspose) v.strides[k] = inner[d[k]];
+    else v.strides[d[k]] = inner[k];
+  }
+  return true;
+}
+
+bool has_generated_kernel(Dtype l, Dtype r, Dtype out) {
+  if (l != r) return false;
+  switch (l) {
+    case Dtype::kF32: return out == Dtype::kF32;
+    case Dtype::kF64: return out == Dtype::kF64;
+    case Dtype::kBF16: case Dtype::kF16: return out == l || out == Dtype::kF32;
+    case Dtype::kS8: case Dtype::kU8: case Dtype::kS16: return out == Dtype::kS32;
+    case Dtype::kS32: case Dtype::kU32: case Dtype::kS64: case Dtype::kU64: return out == l;
+    default: return false;
+  }
+}
+
+Scalar coordinate(Kernel& k, Contraction* c, int64_t extent) {
+  c->index_vars.push_back(k.new_var());
+  return k.graph.index_var(c->index_vars.back(), std::max<int64_t>(extent, 1));
+}
+
+void dot_form(Kernel& k, Elements& e, const Instr* dot, const Dims& lhs, const Dims& rhs, Contraction* c,
+              Index* index) {
+  const DotAttrs& a = dot->as<DotAttrs>();
+  const Shape &ls = dot->operand(0)->shape, &rs = dot->operand(1)->shape;
+  Dims out = strides(dot->shape.dims);
+  size_t at = 0;
+  index->clear();
+  for (size_t i = 0; i < a.lhs_batch.size(); ++i, ++at) {
+    c->batch.push_back({ls.dims[a.lhs_batch[i]], lhs[a.lhs_batch[i]], rhs[a.rhs_batch[i]], out[at]});
+    index->push_back(coordinate(k, c, c->batch.back().size));
+  }
+  for (size_t i = 0; i < a.lhs_contracting.size(); ++i)
+    c->k.push_back({ls.dims[a.lhs_contracting[i]], lhs[a.lhs_contracting[i]],
+                     rhs[a.rhs_contracting[i]], 0});
+  if (c->k.empty()) c->k.push_back({1, 0, 0, 0});
+  Free m = free_dims(ls, lhs, a.lhs_batch, a.lhs_contracting);
+  Free n = free_dims(rs, rhs, a.rhs_batch, a.rhs_contracting);
+  // Unmerged outer dimensions of both sides come before m and n among the coordinates.
+  Index m_index, n_index;
+  for (size_t d = 0; d + m.merged < m.dims.size(); ++d) {
+    c->batch.push_back({m.dims[d], m.stride[d], 0, out[at + d]});
+    m_index.push_back(coordinate(k, c, m.dims[d]));
+  }
+  size_t n_at = at + m.dims.size();
+  for (size_t d = 0; d + n.merged < n.dims.size(); ++d) {
+    c->batch.push_back({n.dims[d], 0, n.stride[d], out[n_at + d]});
+    n_index.push_back(coordinate(k, c, n.dims[d]));
+  }
+  c->m = merged(m, out, at, true);
+  c->n = merged(n, out, n_at, false);
+  unmerge(k, e, c, m, c->m.size, &m_index);
+  unmerge(k, e, c, n, c->n.size, &n_index);
+  index->insert(index->end(), m_index.begin(), m_index.end());
+  index->insert(index->end(), n_index.begin(), n_index.end());
+}
+
+Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Instr* op, const Index& index,
+                     Contraction* c) {
+  scalar::Graph& g = k.graph;
+  std::vector<const Instr*> outs = outputs(fused);
+  c->out_buffer = first_output(fused);
+  c->out = outs[0]->shape.dtype;
+  bool storable = c->out == op->shape.dtype || (is_float(c->out) && byte_size(c->out) == 4) ||
+                  (is_float(op->shape.dtype) && (c->out == Dtype::kBF16 || c->out == Dtype::kF16));
+  if (!storable) return unimplemented("an epilogue of type ", name(c->out));
+  c->acc_var = k.new_var();
+  Value acc{g.cast(op->shape.dtype, g.var(c->acc, c->acc_var)), {}};
+  e.bind_value(op, index, {acc});
+  if (outs.size() > 1 || outs[0] != op || c->acc != c->out) {
+    std::vector<Stmt> stmts;
+    for (size_t o = 0; o < outs.size(); ++o)
+      store_value(k, &stmts, c->out_buffer + static_cast<int64_t>(o),
+                  e.offset(op->shape.dims, index), e.element(outs[o], index));
+    for (Stmt& s : stmts) c->epilogue.push_back(s.store);
+  }
+  return e.status();
+}
+
+}  // namespace braze::loop

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dot as a Contraction: its operands as strided views of arrays in memory, its dimensions as batch, m, n
+// and k, what follows it as the epilogue.
+#pragma once
+
+#include "base/status.h"
+#include "ir/module.h"
+#include "loop/elements.h"
+#include "loop/kernel.h"
+
+namespace braze::loop {
+
+// Where an operand's elements are in the buffer that it is read from.
+struct View {
+  int64_t buffer = 0, offset = 0;
+  Dims strides;
+};
+
+// Follows transposes, broadcasts, slices and reshapes to a parameter, or to `held`, whose elements lie
+// row-major in `held_buffer`; false if the operand is a view of neither.
+bool view_of(const Instr* i, View& v, const Instr* held = nullptr, int64_t held_buffer = -1);
+
+// Whether the generators know the element types; products are summed in `accumulate_in` of the result's.
+bool has_generated_kernel(Dtype lhs, Dtype rhs, Dtype out);
+inline Dtype accumulate_in(Dtype t) { return is_float(t) && byte_size(t) < 4 ? Dtype::kF32 : t; }
+
+// A new coordinate of the output.
+Scalar coordinate(Kernel& k, Contraction* c, int64_t extent);
+
+// Fills in the dimensions and coordinates of `dot` with operands of these strides; `index` becomes that of
+// the output in terms of the coordinates.
+void dot_form(Kernel& k, Elements& e, const Instr* dot, const Dims& lhs, const Dims& rhs, Contraction* c,
+              Index* index);
+
+// What `fused` computes of the product `op` at `index` becomes the epilogue, stored to the outputs.
+Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Instr* op, const Index& index,
+                     Contraction* c);
+
+}  // namespace braze::loop
