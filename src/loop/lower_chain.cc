@@ -254,7 +254,8 @@ class ChainLowering {
     const int64_t wanted = (2 * kLeastTiles + chain_->batches - 1) / chain_->batches;
     tiles = std::max(tiles, std::min(wanted, (chain_->rows + kFewRows - 1) / kFewRows));
     chain_->tile = (chain_->rows + tiles - 1) / tiles;
-    if (root_->shape.elements() < kLeastElements || chain_->batches * chain_->tiles() < kLeastTiles)
+    if (chain_->rows < kFewRows || root_->shape.elements() < kLeastElements ||
+        chain_->batches * chain_->tiles() < kLeastTiles)
       return unimplemented("too few rows for tiles of them");
     return absl::OkStatus();
   }

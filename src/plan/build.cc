@@ -364,7 +364,7 @@ class PlanBuilder {
   // Where the operands of a product begin becomes part of the step, so that products that differ in
   // nothing else share their kernel.
   static void take_offsets(loop::Kernel& k, PlanStep* s) {
-    if (!k.contraction) return;
+    if (!k.contraction || k.chain) return;
     loop::Contraction& c = *k.contraction;
     if (c.lhs_buffer == c.rhs_buffer) return;
     auto take = [&](int64_t buffer, int64_t* offset) {

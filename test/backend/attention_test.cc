@@ -107,25 +107,35 @@ TEST(Attention, SameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// Keys shared by all of a batch, several batch dimensions, arrays of [batch, row, head, depth].
+// [batch, row, head, depth], queries, keys and values arrays of their own or parts of one.
+std::string heads(const std::string& t, const std::string& operands) {
+  return str_cat(
+      "HloModule a\nmax { a = ", t, "[] parameter(0)\n b = ", t, "[] parameter(1)\n ROOT c = ", t,
+      "[] maximum(a, b) }\nsum { a = ", t, "[] parameter(0)\n b = ", t, "[] parameter(1)\n ROOT c = ", t,
+      "[] add(a, b) }\nENTRY e {\n", operands, " qt = ", t, "[2,6,70,12] transpose(q), dimensions={0,2,1,3}\n"
+      " d = ", t, "[2,6,70,70] dot(qt, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, "
+      "rhs_contracting_dims={3}\n low = ", t, "[] constant(-inf)\n zero = ", t, "[] constant(0)\n"
+      " m = ", t, "[2,6,70] reduce(d, low), dimensions={3}, to_apply=max\n"
+      " mb = ", t, "[2,6,70,70] broadcast(m), dimensions={0,1,2}\n s = ", t, "[2,6,70,70] subtract(d, mb)\n"
+      " e = ", t, "[2,6,70,70] exponential(s)\n n = ", t, "[2,6,70] reduce(e, zero), dimensions={3}, to_apply=sum\n"
+      " nb = ", t, "[2,6,70,70] broadcast(n), dimensions={0,1,2}\n p = ", t, "[2,6,70,70] divide(e, nb)\n"
+      " o = ", t, "[2,6,70,12] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, "
+      "rhs_contracting_dims={1}\n ROOT r = ", t, "[2,70,6,12] transpose(o), dimensions={0,2,1,3}\n}\n");
+}
+
 TEST(Attention, HeadsInTheMiddle) {
-  for (const char* type : {"f32", "bf16"}) {
-    const std::string t = type;
-    const std::string x = str_cat(
-        "HloModule a\nmax { a = ", t, "[] parameter(0)\n b = ", t, "[] parameter(1)\n ROOT c = ", t,
-        "[] maximum(a, b) }\nsum { a = ", t, "[] parameter(0)\n b = ", t, "[] parameter(1)\n ROOT c = ", t,
-        "[] add(a, b) }\nENTRY e {\n q = ", t, "[2,70,6,12] parameter(0)\n k = ", t, "[2,90,6,12] parameter(1)\n"
-        " v = ", t, "[2,90,6,12] parameter(2)\n qt = ", t, "[2,6,70,12] transpose(q), dimensions={0,2,1,3}\n"
-        " d = ", t, "[2,6,70,90] dot(qt, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, "
-        "rhs_contracting_dims={3}\n low = ", t, "[] constant(-inf)\n zero = ", t, "[] constant(0)\n"
-        " m = ", t, "[2,6,70] reduce(d, low), dimensions={3}, to_apply=max\n"
-        " mb = ", t, "[2,6,70,90] broadcast(m), dimensions={0,1,2}\n s = ", t, "[2,6,70,90] subtract(d, mb)\n"
-        " e = ", t, "[2,6,70,90] exponential(s)\n n = ", t, "[2,6,70] reduce(e, zero), dimensions={3}, to_apply=sum\n"
-        " nb = ", t, "[2,6,70,90] broadcast(n), dimensions={0,1,2}\n p = ", t, "[2,6,70,90] divide(e, nb)\n"
-        " o = ", t, "[2,6,70,12] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, "
-        "rhs_contracting_dims={1}\n ROOT r = ", t, "[2,70,6,12] transpose(o), dimensions={0,2,1,3}\n}\n");
-    SCOPED_TRACE(x);
-    agree(x, tolerance(t));
+  for (const std::string t : {"f32", "bf16"}) {
+    std::string apart, parts = str_cat(" all = ", t, "[2,70,216] parameter(0)\n");
+    const char* names[] = {"q", "k", "v"};
+    for (int i = 0; i < 3; ++i) {
+      apart += str_cat(" ", names[i], " = ", t, "[2,70,6,12] parameter(", i, ")\n");
+      parts += str_cat(" part", i, " = ", t, "[2,70,72] slice(all), slice={[0:2], [0:70], [", 72 * i, ":", 72 * i + 72,
+                       "]}\n ", names[i], " = ", t, "[2,70,6,12] reshape(part", i, ")\n");
+    }
+    for (const std::string& operands : {apart, parts}) {
+      SCOPED_TRACE(operands);
+      agree(heads(t, operands), tolerance(t));
+    }
   }
 }
 
