@@ -65,21 +65,31 @@ struct Layout {
   int64_t table_bytes = 0, products_at = 0, left_at = 0, parts_at = 0;
 };
 
-// Tells the epilogue of the second product where its tile is.
-EpilogueHook tile_epilogue(const Layout& l, EpilogueHook whole) {
-  if (!whole) return nullptr;
-  return [&l, whole](llvm::IRBuilderBase& b, const HookArgs& a) {
-    auto load = [&](int slot) -> llvm::Value* {
-      return b.CreateLoad(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), a.buffers, static_cast<uint64_t>(slot)));
-    };
-    HookArgs moved = a;
-    moved.index.clear();
-    const int batch = static_cast<int>(l.second.batch.size());
-    for (int d = 0; d < batch; ++d) moved.index.push_back(load(l.coordinate(d)));
-    moved.index.push_back(b.CreateAdd(load(l.coordinate(batch)), a.index[0]));
-    moved.index.push_back(a.index[1]);
-    moved.lane_axis = batch + a.lane_axis;
-    return whole(b, moved);
+// An epilogue's coordinates in the whole output, from those in its tile.
+HookArgs in_whole(const Layout& l, llvm::IRBuilderBase& b, const HookArgs& a) {
+  auto load = [&](int slot) -> Value* {
+    Value* p = b.CreateConstGEP1_64(b.getInt64Ty(), a.buffers, static_cast<uint64_t>(slot));
+    return b.CreateLoad(b.getInt64Ty(), p);
+  };
+  HookArgs out = a;
+  out.index.clear();
+  const int batch = static_cast<int>(l.second.batch.size());
+  for (int d = 0; d < batch; ++d) out.index.push_back(load(l.coordinate(d)));
+  out.index.push_back(a.index[0] ? b.CreateAdd(load(l.coordinate(batch)), a.index[0]) : nullptr);
+  out.index.push_back(a.index[1]);
+  out.lane_axis = batch + a.lane_axis;
+  return out;
+}
+
+void set_tile_epilogue(const Layout& l, ContractionHooks& hooks, const Target& target, bool inputs_constant) {
+  ContractionHooks whole;
+  set_product_epilogue(whole, l.kernel, target, inputs_constant);
+  if (!whole.epilogue) return;
+  hooks.epilogue = [&l, whole](llvm::IRBuilderBase& b, const HookArgs& a) {
+    return whole.epilogue(b, in_whole(l, b, a));
+  };
+  hooks.column = [&l, whole](llvm::IRBuilderBase& b, const HookArgs& a) {
+    return whole.column(b, in_whole(l, b, a));
   };
 }
 
@@ -91,7 +101,7 @@ class ChainEmitter {
       spec_[p] = layout_.spec(p);
       own_[p] = product_target(p == 0 ? layout_.first : layout_.second, t);
     }
-    hooks_[1].epilogue = tile_epilogue(layout_, product_epilogue(k, t, options.inputs_constant));
+    set_tile_epilogue(layout_, hooks_[1], t, options.inputs_constant);
   }
 
   Result<ContractionPlan> plan(std::string_view name) {

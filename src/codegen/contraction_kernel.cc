@@ -191,8 +191,9 @@ Target product_target(const Contraction& c, const Target& target) {
   return t;
 }
 
-EpilogueHook product_epilogue(const loop::Kernel& kernel, const Target& target, bool inputs_constant) {
-  return epilogue_hook(kernel, target, false, inputs_constant);
+void set_product_epilogue(ContractionHooks& hooks, const loop::Kernel& kernel, const Target& target,
+                          bool inputs_constant) {
+  set_epilogue(hooks, {kernel, target, false, inputs_constant});
 }
 
 bool contraction_supported(const Contraction& c, const Target& target) {

@@ -23,7 +23,8 @@ Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Targe
 // target as its sums want it, and the kernel's epilogue.
 GemmSpec product_spec(const loop::Contraction& c);
 Target product_target(const loop::Contraction& c, const Target& target);
-EpilogueHook product_epilogue(const loop::Kernel& kernel, const Target& target, bool inputs_constant);
+void set_product_epilogue(ContractionHooks& hooks, const loop::Kernel& kernel, const Target& target,
+                          bool inputs_constant);
 
 // True if a generator exists for the contraction's types and form.
 bool contraction_supported(const loop::Contraction& c, const Target& target);
