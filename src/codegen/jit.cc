@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -114,6 +115,58 @@ void simplify(llvm::Module& m, llvm::TargetMachine& machine) {
   passes.run(m, modules);
 }
 
+// Passes that have nothing to do in the modules of this library: there is no garbage collection, no freeze, no
+// exception, no debug information, no AMX and no integer beyond 128 bits in them. Each costs its set-up and a look at
+// every function, some an analysis that nothing else asks for.
+constexpr std::string_view kIdlePasses[] = {
+    "Analyze Machine Code For Garbage Collection",
+    "Canonicalize Freeze Instructions in Loops",
+    "Contiguously Lay Out Funclets",
+    "Expand large div/rem",
+    "Expand large fp convert",
+    "Expand memcmp() to load/stores",
+    "Fixup Statepoint Caller Saved",
+    "Implement the 'patchable-function' attribute",
+    "Insert KCFI indirect call checks",
+    "Insert XRay ops",
+    "Insert fentry calls",
+    "Live DEBUG_VALUE analysis",
+    "Local Dynamic TLS Access Clean-up",
+    "Lower AMX intrinsics",
+    "Lower AMX type for load/store",
+    "Lower Garbage Collection Instructions",
+    "Machine Sanitizer Binary Metadata",
+    "Merge contiguous icmps into a memcmp",
+    "Partially inline calls to library functions",
+    "Pseudo Probe Inserter",
+    "Remove Redundant DEBUG_VALUE analysis",
+    "Replace intrinsics with calls to vector library",
+    "Safe Stack instrumentation pass",
+    "Shadow Stack GC Lowering",
+    "Stack Frame Layout Analysis",
+    "StackMap Liveness Analysis",
+    "TLS Variable Hoist",
+    "X86 Discriminate Memory Operands",
+    "X86 Indirect Branch Tracking",
+    "X86 Insert Cache Prefetches",
+    "X86 Load Value Injection (LVI) Load Hardening",
+    "X86 Load Value Injection (LVI) Ret-Hardening",
+    "X86 Speculative Execution Side Effect Suppression",
+    "X86 Windows Fixup Buffer Security Check",
+    "X86 speculative load hardening",
+};
+
+// Code generation without them.
+class NeededPasses : public llvm::legacy::PassManager {
+ public:
+  void add(llvm::Pass* p) override {
+    const std::string_view name = p->getPassName();
+    if (std::find(std::begin(kIdlePasses), std::end(kIdlePasses), name) == std::end(kIdlePasses))
+      return llvm::legacy::PassManager::add(p);
+    delete p;
+  }
+};
+
 // The module through code generation, into a string.
 Result<std::string> emit(llvm::Module& m, const Target& target, const CompileOptions& o,
                          llvm::CodeGenFileType type) {
@@ -135,7 +188,7 @@ Result<std::string> emit(llvm::Module& m, const Target& target, const CompileOpt
   TRY(survive([&] {
     if (o.simplify) simplify(m, *machine);
     llvm::raw_svector_ostream stream(bytes);
-    llvm::legacy::PassManager passes;
+    NeededPasses passes;
     if (o.cleanup) passes.add(llvm::createEarlyCSEPass());
     able = !machine->addPassesToEmitFile(passes, stream, nullptr, type);
     if (able) passes.run(m);
