@@ -26,12 +26,12 @@ Reduced reduce_near(Expr x) {
   const double second = f32 ? -0x1.777a5cp-25 : 0x1.1a62633145c07p-54;
   const double third = f32 ? -0x1.ee59dap-50 : -0x1.f1976b7ed8fbcp-110;
   const Expr p = k * second;
-  const Expr p_low = fma(k, second, -p);
-  // a - p, and what its rounding lost.
+  const Expr rest = fma(k, third, fma(k, second, -p));  // beyond p
+  // a - p, and what its rounding lost: exact, as a is a multiple of p's last place (of 2^-24, 2^-53) even where it
+  // is the smaller one.
   const Expr high = a - p;
-  const Expr b = high - a;
-  const Expr lost = (a - (high - b)) - (p + b);
-  return {aligned.bits(), high, fma(k, -third, lost - p_low)};
+  const Expr lost = (a - high) - p;
+  return {aligned.bits(), high, lost - rest};
 }
 
 // f32, |x| ≥ 1e5, in f64. 2/π in pieces of 24 bits; pieces whose product with x is a multiple of 4
@@ -128,8 +128,9 @@ Reduced reduce_far(Expr x) { return x.f32() ? reduce_far_f32(x) : reduce_far_f64
 SinCos polynomials(Expr high, Expr low) {
   const Expr z = high * high, half = z * 0.5;
   const Expr s =
-      high.f32()
-          ? polynomial(z, {-0x1.555556p-3, 0x1.111108p-7, -0x1.a00f8ap-13, 0x1.6cd362p-19})
+      high.f32()  // in pairs: half as long to wait for
+          ? fma(z * z, polynomial(z, {-0x1.a00f8ap-13, 0x1.6cd362p-19}),
+                polynomial(z, {-0x1.555556p-3, 0x1.111108p-7}))
           : polynomial(z, {-0x1.5555555555555p-3, 0x1.111111111110bp-7, -0x1.a01a01a018a7cp-13,
                            0x1.71de3a5330d4bp-19, -0x1.ae64528cd55d3p-26, 0x1.61208b48f48f2p-33,
                            -0x1.aaa188198442ap-41});
