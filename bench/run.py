@@ -40,9 +40,9 @@ def say(*words):
 
 
 class Worker:
-    def __init__(self, engine, folder, a):
+    def __init__(self, engine, folder, a, more=()):
         entry = ENGINES[engine]
-        env = {**os.environ, **ENVIRONMENT, **dict(entry.environment), "BENCH_MEMORY_GB": str(a.memory)}
+        env = {**os.environ, **ENVIRONMENT, **dict(entry.environment), **dict(more), "BENCH_MEMORY_GB": str(a.memory)}
         for k in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
             env[k] = str(len(a.cpus))
         self.log = open(folder / f"{engine}.log", "w+")
@@ -76,6 +76,14 @@ class Worker:
             pass
         self.process.wait()
         self.log.close()
+
+
+def same_bits(digest, folder, a):
+    """Whether Braze gives these results on one thread too; None if that run failed."""
+    worker = Worker("braze", folder, a, {"BRAZE_DEBUG": "threads=1"})
+    answer = worker.ask("start", a.timeout)
+    worker.end()
+    return answer["digest"] == digest if "digest" in answer else None
 
 
 def prepare(name, folder, a):
@@ -139,6 +147,8 @@ def bench(name, engines, machine, rates, a):
             say(f"{name}: {engine}: {answer.get('error') or 'skipped: ' + answer['skip']}")
         else:
             workers[engine] = worker
+    if "digest" in (mine := row["engines"].get("braze", {})):
+        row["same_bits"] = same_bits(mine["digest"], folder, a)
     times, row["quiet"], quiet, tried = rounds(workers, machine, a)
     for engine, values in times.items():
         if values:

@@ -21,6 +21,11 @@ def peers_of(row):
     return {e: v["ms"] for e, v in row["engines"].items() if e != "braze" and "ms" in v}
 
 
+def xla_settings(row):
+    """The same of XLA with any setting."""
+    return {e: ms for e, ms in peers_of(row).items() if e.startswith("xla")}
+
+
 class Notes:
     """Footnotes, each text once."""
 
@@ -53,10 +58,11 @@ def line(name, row, engines, notes):
     ms = mine.get("ms")
     cells.append(f"{ms / xla['ms']:.2f}" if ms and "ms" in xla else "")
     if len(engines) > 2:
-        who = min(peers, key=peers.get, default=None)
-        cells.append(f"{ms / peers[who]:.2f} {who}" if ms and who else "")
+        for others in (xla_settings(row), peers):
+            who = min(others, key=others.get, default=None)
+            cells.append(f"{ms / others[who]:.2f} {who}" if ms and who else "")
     cells.append(f"{100 * row['floor_s'] * 1e3 / ms:.0f} %" if ms and row["floor_s"] else "")
-    for key, form in (("compile_ms", number), ("temporary", mib), ("run_peak", mib)):
+    for key, form in (("compile_ms", number), ("compile_peak", mib), ("temporary", mib), ("run_peak", mib)):
         cells += [form(mine.get(key)), form(xla.get(key))]
     return "| " + " | ".join(cells) + " |"
 
@@ -65,27 +71,50 @@ def mean(ratios):
     return math.exp(statistics.fmean(math.log(r) for r in ratios)) if ratios else None
 
 
+def compared(rows, key, added=0):
+    """{workload: Braze's figure / XLA:CPU's} where both have one; `added` to both, so that nothing is not infinitely good."""
+    out = {}
+    for n, r in rows.items():
+        mine, xla = (r["engines"].get(e, {}).get(key) for e in ("braze", "xla"))
+        if mine is not None and xla is not None and "ms" in r["engines"]["xla"]:
+            out[n] = (mine + added) / (xla + added)
+    return out
+
+
+def against(rows, others, what):
+    """Sentences on times against the best of `others` in each row."""
+    best = {}
+    for n, r in rows.items():
+        if found := others(r):
+            who = min(found, key=found.get)
+            best[n] = (r["engines"]["braze"]["ms"] / found[who], who)
+    if not best:
+        return []
+    slow = ", ".join(f"{n} {ratio:.2f} ({who})" for n, (ratio, who) in best.items() if ratio > 1.05)
+    return [f"Braze / {what} of each workload, over {len(best)}: {mean([ratio for ratio, _ in best.values()]):.2f}; "
+            f"slower by more than 5 %: {slow or 'none'}."]
+
+
 def summary(result):
     rows = {n: r for n, r in result["rows"].items() if "ms" in r.get("engines", {}).get("braze", {})}
-    both = {n: r for n, r in rows.items() if "ms" in r["engines"].get("xla", {})}
-    ratio = {n: r["engines"]["braze"]["ms"] / r["engines"]["xla"]["ms"] for n, r in both.items()}
-    built = [r["engines"]["braze"]["compile_ms"] / r["engines"]["xla"]["compile_ms"] for r in both.values()]
-    temp = [(r["engines"]["braze"]["temporary"] + 65536) / (r["engines"]["xla"]["temporary"] + 65536)
-            for r in both.values() if None not in (r["engines"]["braze"]["temporary"], r["engines"]["xla"]["temporary"])]
     out = []
-    if ratio:
-        out.append(f"Geometric means of Braze / XLA:CPU over {len(ratio)} workloads: time {mean(list(ratio.values())):.2f}, "
-                   f"compile time {mean(built):.2f}, temporaries {mean(temp):.2f} (64 KiB added to both).")
+    if ratio := compared(rows, "ms"):
+        means = ", ".join(f"{what} {m:.2f}" for what, key, added in
+                          (("time", "ms", 0), ("compile time", "compile_ms", 0), ("memory of compiling", "compile_peak", 2**20),
+                           ("temporaries", "temporary", 65536)) if (m := mean(list(compared(rows, key, added).values()))))
         slow = ", ".join(f"{n} {r:.2f}" for n, r in ratio.items() if r > 1.05)
-        out.append(f"Slower than XLA:CPU by more than 5 %: {slow or 'none'}.")
+        out.append(f"Geometric means of Braze / XLA:CPU over {len(ratio)} workloads: {means} (1 MiB and 64 KiB added to both of the "
+                   f"last two); slower by more than 5 %: {slow or 'none'}.")
+        training = compared({n: r for n, r in rows.items() if r["family"] == "training"}, "temporary", 65536)
+        if training:
+            out.append(f"Temporaries of the {len(training)} training steps: {mean(list(training.values())):.2f} of XLA:CPU's.")
     if len(result["engines"]) > 2:
-        best = {n: (r["engines"]["braze"]["ms"] / min(peers_of(r).values()),
-                    min(peers_of(r), key=peers_of(r).get)) for n, r in rows.items() if peers_of(r)}
-        if best:
-            out.append(f"Braze / best peer of each workload, over {len(best)}: "
-                       f"{mean([b[0] for b in best.values()]):.2f}.")
-            slow = ", ".join(f"{n} {b:.2f} ({w})" for n, (b, w) in best.items() if b > 1.05)
-            out.append(f"Slower than the best peer by more than 5 %: {slow or 'none'}.")
+        out += against(rows, xla_settings, "best setting of XLA") + against(rows, peers_of, "best peer")
+    bits = {n: r["same_bits"] for n, r in rows.items() if r.get("same_bits") is not None}
+    if bits:
+        other = ", ".join(n for n, same in bits.items() if not same)
+        out.append(f"Same bits on one thread as on {result['machine']['cores used']}: " +
+                   (f"not {other}." if other else f"all {len(bits)} workloads."))
     chain = result["rows"].get("ops10000_chain", {}).get("engines", {})
     cost = ", ".join(f"{ENGINES[e].title} {v['compile_ms'] / 10:.3g}" for e, v in chain.items() if "compile_ms" in v)
     if cost:
@@ -104,8 +133,8 @@ def noise(result):
 def render(result):
     engines, notes = result["engines"], Notes()
     head = ["workload", "floor ms"] + [ENGINES[e].title + " ms" for e in engines] + ["Braze / XLA"]
-    head += (["Braze / best peer"] if len(engines) > 2 else []) + ["of floor"]
-    head += [f"{what} {who}" for what in ("compile ms", "temp MiB", "peak MiB") for who in ("Braze", "XLA")]
+    head += (["Braze / best XLA", "Braze / best peer"] if len(engines) > 2 else []) + ["of floor"]
+    head += [f"{what} {who}" for what in ("compile ms", "compiler MiB", "temp MiB", "peak MiB") for who in ("Braze", "XLA")]
     lines = noise(result) + ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, row in result["rows"].items():
         lines.append(line(name, row, engines, notes) if "engines" in row else f"| {name} | not prepared: {row['failed']} |")
@@ -137,7 +166,7 @@ MALLOC_TRIM_THRESHOLD_=4294967295` for all.
 
 Times are medians over {result['rounds']} rounds of {result['slot']} s an engine, interleaved, rounds that a canary or the use of
 the processors by others shows to be noisy left out. `compile` is the first compilation of the program in a process that
-has compiled another one before; `temp` is what the engine says it needs beside arguments and results; `peak` is how much
+has compiled another one before, `compiler` how much resident memory grew meanwhile; `temp` is what the engine says it needs beside arguments and results; `peak` is how much
 resident memory grew in the first run. Floors are lower bounds from the limits above and the work that cannot be
 avoided; more than 100 % means that the bound was measured in a noisier moment. Weights are arguments for Braze, XLA
 and IREE, constants (which may be packed in advance) for ONNX Runtime, OpenVINO and Inductor.

@@ -7,6 +7,7 @@
 Lines on stdin, one JSON line on stdout for each: `load` (imports, arguments), `start` (compilation, first run,
 check), `slot` (runs for SLOT_SECONDS: median and number), `end`. A failure is {"error": why}, a Skip {"skip": why}.
 """
+import hashlib
 import importlib
 import json
 import os
@@ -16,6 +17,8 @@ import resource
 import statistics
 import sys
 import time
+
+import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from memory import grown, reset_peak
@@ -28,6 +31,15 @@ def timed(f):
     start = time.perf_counter()
     f()
     return time.perf_counter() - start
+
+
+def digest(results):
+    """Of all bits of the results; what cannot be compared counts for nothing."""
+    h = hashlib.sha256()
+    for r in results:
+        if r is not None:
+            h.update(np.ascontiguousarray(r).tobytes())
+    return h.hexdigest()
 
 
 class Worker:
@@ -51,8 +63,9 @@ class Worker:
         compile_peak, base = grown(base), reset_peak()
         first = timed(e.run)
         run_peak = grown(base)
-        good, error = self.job.error(e.results())
-        answer = dict(versions=self.module.versions(), compile_ms=compile_ms, first_s=first, error_found=error,
+        results = e.results()
+        good, error = self.job.error(results)
+        answer = dict(digest=digest(results), versions=self.module.versions(), compile_ms=compile_ms, first_s=first, error_found=error,
                       temporary=e.temporary(), compile_peak=compile_peak, run_peak=run_peak)
         if not good:
             return answer | dict(error=f"wrong: error {error if isinstance(error, str) else format(error, '.2g')}")

@@ -47,8 +47,8 @@ def test_table_has_ratios_and_causes():
     ort = dict(ort=dict(error="Bad: a | b\nmore"))
     text = table.render(result(dict(one=row(2.0, 4.0, **ort), two=row(6.0, 3.0, ort=dict(skip="no version"))),
                                ("braze", "xla", "ort")))
-    assert "| one | 1 | **2** | 4 | err<sup>1</sup> | 0.50 | 0.50 xla | 50 % |" in text, text
-    assert "| two | 1 | 6 | **3** | - | 2.00 | 2.00 xla |" in text, text
+    assert "| one | 1 | **2** | 4 | err<sup>1</sup> | 0.50 | 0.50 xla | 0.50 xla | 50 % |" in text, text
+    assert "| two | 1 | 6 | **3** | - | 2.00 | 2.00 xla | 2.00 xla |" in text, text
     assert "1. ONNX Runtime: Bad: a / b more" in text
     assert "over 2 workloads: time 1.00" in text and "two 2.00 (xla)" in text
 
@@ -94,6 +94,7 @@ def test_short_run(build):
         for name in ("call_x_plus_1", "while_1e5"):
             for engine in ("braze", "xla"):
                 assert rows[name]["engines"][engine]["ms"] > 0, (name, engine, done.stderr)
+            assert rows[name]["same_bits"] is True
             assert f"| {name} |" in done.stdout
     return True
 
