@@ -14,6 +14,7 @@
 #include "codegen/contraction_kernel.h"
 #include "passes/cleanup.h"
 #include "passes/control.h"
+#include "passes/complex_dot.h"
 #include "passes/dot_to_sums.h"
 #include "passes/expand.h"
 #include "passes/fuse.h"
@@ -39,6 +40,8 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return simplify_control(m); }},
     {{"expand", "ops without code of their own become smaller ops"},
      [](Module& m, const FuseOptions&) { return expand(m); }},
+    {{"complex-dot", "products of complex matrices become products of real ones"},
+     [](Module& m, const FuseOptions&) { return complex_dot(m); }},
     {{"sort-to-topk", "sorts of which the first elements are read become selections"},
      [](Module& m, const FuseOptions&) { return sort_to_topk(m); }},
     {{"transposed-dot", "products swap operands or read them as they lie in place of transposes"},
@@ -50,7 +53,7 @@ const Pass kPasses[] = {
     {{"fuse", "instructions are grouped into kernels"},
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
-constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",
+constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",  "complex-dot",
                                           "cleanup", "sort-to-topk", "transposed-dot", "dot-to-sums",
                                           "recompute", "fuse"};
 

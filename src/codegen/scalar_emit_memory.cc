@@ -246,6 +246,8 @@ Value* ScalarEmitter::Impl::load_strided(const Node& n, int64_t stride) {
   if (stride == 1 && !lane_mask)
     return to_register(n.type, attach(b.CreateAlignedLoad(type, p, align), buffer, true));
   if (stride == 1 && has_masked(n.type)) {
+    // A masked load of no lane from where no memory is takes hundreds of cycles.
+    if (n.args[1]) p = b.CreateSelect(b.CreateOrReduce(lane_mask), p, zeros());
     Value* v = b.CreateMaskedLoad(type, p, align, lane_mask, llvm::Constant::getNullValue(type));
     return to_register(n.type, attach(v, buffer, true));
   }
@@ -343,6 +345,7 @@ void ScalarEmitter::Impl::store_vector(const BufferBinding& buffer, Dtype t, Sca
     return;
   }
   if (access.stride == 1 && has_masked(t)) {
+    if (o.condition) p = b.CreateSelect(b.CreateOrReduce(lane_mask), p, scratch());
     attach(b.CreateMaskedStore(v, p, align, lane_mask), buffer, false);
     return;
   }
