@@ -3,7 +3,8 @@
 // one vector loop as far as every access keeps a constant stride along it. Where the results are
 // interleaved from arrays padded between their elements,
 //
-//   r[i] = a[i / 2] if i is even, else b[i / 2]        (pad(a, interior 1) + pad(b, interior 1, low 1))
+//   r[i] = a[i / 2] if i is even, else b[i / 2]        (pad(a, interior 1) + pad(b, interior 1, low 1),
+//                                                       or concatenate(a, b) along a last dimension of 2)
 //
 // an iteration of the vector loop makes each of the elements between two of one array: nothing is
 // divided or chosen in the lanes, and what is padded is computed only where it is not hidden.
@@ -37,8 +38,15 @@ struct Candidate {
   Status status;
 };
 
-bool interleaves(const Instr& i) {
-  return i.op == Op::kPad && !i.shape.dims.empty() && i.as<PadAttrs>().interior.back() > 0;
+// How many neighbours of `i`, of as many elements as the kernel's results, come from as many arrays.
+int64_t period(const Instr& i, const Dims& dims) {
+  if (i.op == Op::kPad && !i.shape.dims.empty() && i.shape.dims.back() == dims.back())
+    return std::min<int64_t>(i.as<PadAttrs>().interior.back(), INT64_MAX - 1) + 1;
+  if (i.op != Op::kConcatenate || i.shape.elements() != product(dims)) return 1;
+  const auto d = static_cast<size_t>(i.as<DimsAttrs>().dimensions[0]);
+  const bool single = std::all_of(i.operands.begin(), i.operands.end(), [&](const Instr* o) { return o->shape.dims[d] == 1; });
+  const DimSpan after(i.shape.dims.data() + d + 1, i.shape.dims.size() - d - 1);
+  return single && product(after) == 1 ? i.shape.dims[d] : 1;
 }
 
 // How many neighbours along the last dimension an iteration should make: 1 if nothing is interleaved.
@@ -46,11 +54,9 @@ int64_t interleaved(const Computation& fused, const Dims& dims) {
   constexpr int64_t kMost = 4, kFewest = 8;  // neighbours; iterations of a row
   int64_t step = 1;
   for (auto& i : fused.instrs()) {
-    if (!interleaves(*i) || i->shape.dims.back() != dims.back()) continue;
-    const int64_t between = i->as<PadAttrs>().interior.back();  // of any size
-    if (between >= kMost) return 1;
-    const int64_t s = between + 1;
-    if (step != 1 && s != step) return 1;
+    const int64_t s = period(*i, dims);
+    if (s == 1) continue;
+    if (s > kMost || (step != 1 && s != step)) return 1;
     step = s;
   }
   return step <= kMost && dims.back() % step == 0 && dims.back() / step >= kFewest ? step : 1;

@@ -45,6 +45,33 @@ TEST(Interleave, OneElementPaddedWidely) {
         " p = f32[32] pad(a, z), padding=5_26_9223372036854775807\n ROOT r = f32[32] add(p, b)\n}\n", 0);
 }
 
+// r[i, k] = a_k[i], then reshaped and used: as random bits come.
+std::string stacked(const std::string& type, int64_t rows, int64_t n, int64_t step) {
+  std::string text = "HloModule t\nENTRY e {\n", parts;
+  for (int64_t k = 0; k < step; ++k) {
+    const std::string shape = str_cat(type, "[", rows, ",", n);
+    text += str_cat("  a", k, " = ", shape, "] parameter(", k, ")\n  m", k, " = ", shape, "] multiply(a", k, ", a0)\n  r", k, " = ",
+                    shape, ",1] reshape(m", k, ")\n");
+    parts += str_cat(k ? ", r" : "r", k);
+  }
+  return text + str_cat("  c = ", type, "[", rows, ",", n, ",", step, "] concatenate(", parts, "), dimensions={2}\n  f = ", type, "[",
+                        rows * n * step, "] reshape(c)\n  ROOT g = ", type, "[", rows * n * step, "] add(f, f)\n}\n");
+}
+
+TEST(Interleave, Stacks) {
+  for (int64_t step : {2, 3, 4, 5})
+    for (int64_t n : {1, 7, 33, 4096})
+      for (const char* type : {"f32", "u64", "bf16", "c64"}) agree(stacked(type, 3, n, step), 0);
+}
+
+// Pads and concatenations along the whole array: nothing is read from behind an operand's end.
+TEST(Interleave, EndsOfLongVectors) {
+  agree("HloModule t\nENTRY e {\n a = f32[300000] parameter(0)\n z = f32[] constant(2)\n"
+        " ROOT p = f32[700001] pad(a, z), padding=1_400000\n}\n", 0);
+  agree("HloModule t\nENTRY e {\n a = f64[30000] parameter(0)\n b = f64[7] parameter(1)\n c = f64[50000] parameter(2)\n"
+        " ROOT p = f64[80007] concatenate(a, b, c), dimensions={0}\n}\n", 0);
+}
+
 // A cumulative sum as a scan in blocks of two, level by level.
 std::string blocked_sum(int64_t n) {
   std::string text = str_cat("HloModule t\nENTRY e {\n  z = s32[] constant(0)\n  x", n, " = s32[", n,

@@ -12,6 +12,7 @@
 #include "eval/evaluator.h"
 #include "passes/cleanup.h"
 #include "passes/control.h"
+#include "passes/complex_dot.h"
 #include "passes/dot_to_sums.h"
 #include "passes/expand.h"
 #include "passes/sort_to_topk.h"
@@ -86,6 +87,7 @@ Pass pass_of(std::string_view rule) {
   if (rule.starts_with("sort-to-topk:")) return sort_to_topk;
   if (rule.starts_with("transposed-dot:")) return transposed_dot;
   if (rule.starts_with("dot-to-sums:")) return dot_to_sums;
+  if (rule.starts_with("complex-dot:")) return complex_dot;
   return cleanup;
 }
 
@@ -262,6 +264,12 @@ std::vector<Row> other_rows() {
       {"dot-to-sums: few computed columns", false,
        " v = f32[5000] parameter(0)\n x = f32[5000,5] parameter(1)\n y = f32[5000,5] negate(x)\n"
        " ROOT d = f32[5] dot(v, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n"},
+      {"complex-dot: large ones", true,
+       " x = c64[8,9] parameter(0)\n y = c64[9,10] parameter(1)\n"
+       " ROOT d = c64[8,10] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
+      {"complex-dot: large ones", false,
+       " x = c64[7,9] parameter(0)\n y = c64[9,10] parameter(1)\n"
+       " ROOT d = c64[7,10] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
   };
 }
 
