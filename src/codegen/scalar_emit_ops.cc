@@ -22,7 +22,7 @@ int lanes(Value* v) {
   return t ? static_cast<int>(t->getNumElements()) : 0;  // 0: a scalar
 }
 int element_bits(Value* v) { return static_cast<int>(v->getType()->getScalarSizeInBits()); }
-bool is_sub_byte(Dtype t) { return (is_int(t)) && bit_size(t) < 8; }
+bool is_sub_byte(Dtype t) { return (is_int(t) || is_float(t)) && bit_size(t) < 8; }
 
 // The constant all lanes hold, if any.
 const llvm::ConstantFP* float_constant(Value* v) {
@@ -54,7 +54,7 @@ Value* OpEmitter::integer(Value* like, int64_t v) {
 Value* OpEmitter::canonical(Dtype t, Value* v) {
   if (!is_sub_byte(t)) return v;
   const int spare = 8 - bit_size(t);
-  if (is_unsigned_int(t)) return b_.CreateAnd(v, integer(v, (1 << bit_size(t)) - 1));
+  if (is_unsigned_int(t) || is_float(t)) return b_.CreateAnd(v, integer(v, (1 << bit_size(t)) - 1));
   return b_.CreateAShr(b_.CreateShl(v, integer(v, spare)), integer(v, spare));
 }
 
