@@ -156,7 +156,7 @@ TEST(Attention, NotRowByRow) {
         " x = f32[8,40,40] transpose(d), dimensions={0,2,1}\n" + rows,
         " x = f32[8,40,40] negate(d)\n n = f32[8,40] reduce(x, zero), dimensions={1}, to_apply=sum\n",
         " y = f32[8,40,40] transpose(d), dimensions={0,2,1}\n x = f32[8,40,40] add(y, d)\n" + rows,
-        " y = f32[8,40,40] reverse(d), dimensions={2}\n x = f32[8,40,40] subtract(y, d)\n" + rows}) {
+        " y = f32[8,40,40] reverse(d), dimensions={2}\n x = f32[8,40,40] multiply(y, d)\n" + rows}) {
     SCOPED_TRACE(part);
     agree(head + part + tail, 1e-3);
   }
