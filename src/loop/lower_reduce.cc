@@ -135,10 +135,10 @@ std::vector<int64_t> ReduceLowering::loop_extents() const {
 }
 
 bool ReduceLowering::indexed() const {
-  for (const auto& i : fused_.instrs())
-    if (i->shape.dims == full_ && i->op != Op::kReshape && def(*i).index && i->operand(0)->shape.rank() > 0)
-      return true;
-  return false;
+  return std::any_of(fused_.instrs().begin(), fused_.instrs().end(), [&](const auto& i) {
+    return i->shape.dims == full_ && i->op != Op::kReshape && def(*i).index && !i->operands.empty() &&
+           i->operand(0)->shape.rank() > 0;
+  });
 }
 
 Index ReduceLowering::reduced_index(absl::Span<const Scalar> loops) {

@@ -97,6 +97,21 @@ TEST_P(WholeReduction, Agrees) {
   EXPECT_TRUE(*got == *two);
 }
 
+// Every schedule that a reduction of an iota may get: it has an index, but reads nothing.
+TEST(WholeReductions, OfTheDiagonal) {
+  for (int64_t rows : {1, 3, 64, 300})
+    for (int64_t columns : {7, 128, 300})
+      for (const char* dims : {"0,1", "0", "1"}) {
+        const std::string all = str_cat("[", rows, ",", columns, "]");
+        const std::string kept = dims[1] ? "" : str_cat(dims[0] == '0' ? columns : rows);
+        agree(str_cat("HloModule t\nadd {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b)\n}\nENTRY e {\n",
+                      " x = f32", all, " parameter(0)\n i = s32", all, " iota(), iota_dimension=0\n j = s32", all,
+                      " iota(), iota_dimension=1\n p = pred", all, " compare(i, j), direction=EQ\n z = f32[] constant(0)\n zb = f32", all,
+                      " broadcast(z), dimensions={}\n s = f32", all, " select(p, x, zb)\n ROOT r = f32[", kept,
+                      "] reduce(s, z), dimensions={", dims, "}, to_apply=add\n}\n"), 1e-5);
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, WholeReduction, testing::ValuesIn(kPrograms),
                          [](const auto& p) { return std::string(p.param.name); });
 
