@@ -66,45 +66,52 @@ bool quantized(const Instr& i) {
                      [](const Instr* o) { return o->shape.quant != nullptr; });
 }
 
-// The first elements of `l` in each dimension, as many as `dims` says.
-Literal first_elements(const Literal& l, const Dims& dims) {
+// `l` cut to `dims` where it is larger, with zeros behind it where it is smaller.
+Literal resized(const Literal& l, const Dims& dims) {
   Shape s = l.shape();
   s.dims = dims;
   s.layout.clear();
   s.dynamic.clear();
   Literal out(s);
-  const int64_t item = byte_size(s.dtype), row = dims.back() * item;
-  if (out.elements() == 0) return out;
+  const Dims& from = l.shape().dims;
+  Dims both = dims;
+  for (size_t d = 0; d < both.size(); ++d) both[d] = std::min(both[d], from[d]);
+  const int64_t item = byte_size(s.dtype), row = both.back() * item;
+  if (std::find(both.begin(), both.end(), 0) != both.end()) return out;
   Dims index(dims.size(), 0);
   char* to = static_cast<char*>(out.mutable_bytes());
   do {
-    std::memcpy(to, l.bytes() + linear_index(index, l.shape().dims) * item, row);
-    to += row;
+    std::memcpy(to + linear_index(index, dims) * item, l.bytes() + linear_index(index, from) * item, row);
     size_t d = dims.size() - 1;
     while (d-- > 0)
-      if (++index[d] < dims[d]) break;
+      if (++index[d] < both[d]) break;
       else index[d] = 0;
     if (d == static_cast<size_t>(-1)) return out;
   } while (true);
 }
 
-// Operands of an op that works element by element, some of a size that was decided while running:
-// those that are static at the bound count as far as the smallest reaches.
-void crop_to_smallest(std::vector<Literal>* operands) {
-  Dims least;
+// Operands of an op that works element by element, some of a size that was decided while running: the first
+// one that is bounded says how many elements count, as in passes/padded_rules.
+void agree_on_sizes(const Instr& i, std::vector<Literal>* operands) {
+  Dims size;
   bool differ = false;
   for (const Literal& l : *operands) {
     const Dims& d = l.shape().dims;
     if (d.empty()) continue;
-    if (least.empty()) least = d;
-    if (d.size() != least.size()) return;
+    if (size.empty()) size = d;
+    if (d.size() != size.size()) return;
     for (size_t k = 0; k < d.size(); ++k) {
-      differ |= d[k] != least[k];
-      least[k] = std::min(least[k], d[k]);
+      differ |= d[k] != size[k];
+      size[k] = std::min(size[k], d[k]);
     }
   }
+  if (!differ) return;
+  for (size_t k = 0; k < size.size(); ++k)
+    for (size_t j = operands->size(); j-- > 0;)
+      if (i.operand(j)->shape.rank() == static_cast<int64_t>(size.size()) && i.operand(j)->shape.is_dynamic(k))
+        size[k] = (*operands)[j].shape().dims[k];
   for (Literal& l : *operands)
-    if (differ && !l.shape().dims.empty() && l.shape().dims != least) l = first_elements(l, least);
+    if (!l.shape().dims.empty() && l.shape().dims != size) l = resized(l, size);
 }
 
 // Storage is new, not shared with an operand: what counts against the memory limit.
@@ -344,7 +351,7 @@ class Evaluator {
         const int32_t slot = layout.slots[s.frees + j];
         if (slot != static_cast<int32_t>(k)) values[slot] = Literal();
       }
-      if (s.instr->shape.has_bounded_dim() && s.row->has(kElementwise)) crop_to_smallest(&operands);
+      if (s.instr->shape.has_bounded_dim() && s.row->has(kElementwise)) agree_on_sizes(*s.instr, &operands);
       ASSIGN(values[k], step(s, operands, &held[k]));
       for (int32_t j = 0; j < s.free_count; ++j) {
         const int32_t slot = layout.slots[s.frees + j];

@@ -108,14 +108,55 @@ Status along(PaddedContext& c, F whole) {
   return absl::OkStatus();
 }
 
+Instr* number(Builder& b, int64_t v) { return b.constant(Literal::scalar_int(Dtype::kS32, v)); }
+
+// Of n elements, those at start, start + stride, … that are below limit.
 Status slice(PaddedContext& c) {
   const auto& a = c.instr.as<SliceAttrs>();
-  const Dims& dims = c.operands[0].value->shape.dims;
-  return along(c, [&](int64_t d) { return a.start[d] == 0 && a.limit[d] == dims[d] && a.stride[d] == 1; });
+  const Padded& p = c.operands[0];
+  Padded r{same(c), {}};
+  for (int64_t d : padded_dims(p)) {
+    Instr* n = p.size[d];
+    if (!c.instr.shape.is_dynamic(d)) {
+      // One element cut out is one element; other static sizes would claim elements that may not be there.
+      if (r.value->shape.dims[d] > 1) return unimplemented("a slice of static size from a padded dimension");
+      continue;
+    }
+    if (a.limit[d] < p.value->shape.dims[d]) n = c.b.op(Op::kMinimum, {n, number(c.b, a.limit[d])});
+    if (a.start[d] != 0)
+      n = c.b.op(Op::kMaximum, {c.b.op(Op::kSubtract, {n, number(c.b, a.start[d])}), number(c.b, 0)});
+    if (a.stride[d] != 1)
+      n = c.b.op(Op::kDivide, {c.b.add(n, number(c.b, a.stride[d] - 1)), number(c.b, a.stride[d])});
+    r.set_size(d, n);
+  }
+  c.results = {r};
+  return absl::OkStatus();
 }
+
+// The padding of the bound becomes what the op pads with.
 Status pad(PaddedContext& c) {
   const auto& a = c.instr.as<PadAttrs>();
-  return along(c, [&](int64_t d) { return a.low[d] == 0 && a.high[d] == 0 && a.interior[d] == 0; });
+  const Padded& p = c.operands[0];
+  if (c.operands[1].is_padded()) return unimplemented("a padded value to pad with");
+  Dims changed;
+  for (int64_t d : padded_dims(p)) {
+    if (a.low[d] < 0 || a.high[d] < 0) return unimplemented("a padded dimension made smaller");
+    if (a.low[d] || a.high[d] || a.interior[d]) changed.push_back(d);
+  }
+  Instr* value = changed.empty() ? p.value : fill_padding(c.b, p, changed, c.operands[1].value);
+  Padded r{c.b.op_shaped(Op::kPad, static_shape(c.instr.shape), {value, c.operands[1].value}, c.instr.attrs, {},
+                         c.instr.name), {}};
+  for (int64_t d : padded_dims(p)) {
+    Instr* n = p.size[d];
+    if (a.interior[d]) {
+      Instr* gaps = c.b.op(Op::kMaximum, {c.b.op(Op::kSubtract, {n, number(c.b, 1)}), number(c.b, 0)});
+      n = c.b.add(n, c.b.mul(gaps, number(c.b, a.interior[d])));
+    }
+    if (a.low[d] + a.high[d]) n = c.b.add(n, number(c.b, a.low[d] + a.high[d]));
+    r.set_size(d, n);
+  }
+  c.results = {r};
+  return absl::OkStatus();
 }
 Status reverse(PaddedContext& c) {
   return along(c, [&](int64_t d) { return !contains(c.instr.as<DimsAttrs>().dimensions, d); });
@@ -129,15 +170,14 @@ Status concatenate(PaddedContext& c) {
   for (const Padded& p : c.operands) along_axis |= p.size_of(axis) != nullptr;
   if (!along_axis) return elementwise(c);
   const Shape shape = static_shape(c.instr.shape);
-  auto number = [&](int64_t v) { return b.constant(Literal::scalar_int(Dtype::kS32, v)); };
   Instr* zero = b.constant(Literal(Shape::scalar(shape.dtype)));
   Padded r{b.op_shaped(Op::kBroadcast, shape, {zero}, Attrs(std::in_place_type<DimsAttrs>)), {}};
-  Instr* at = number(0);
+  Instr* at = number(b, 0);
   for (const Padded& p : c.operands) {
     std::vector<Instr*> operands = {r.value, p.value};
-    for (int64_t d = 0; d < shape.rank(); ++d) operands.push_back(d == axis ? at : number(0));
+    for (int64_t d = 0; d < shape.rank(); ++d) operands.push_back(d == axis ? at : number(b, 0));
     r.value = b.op(Op::kDynamicUpdateSlice, operands);
-    at = b.add(at, p.size_of(axis) ? p.size_of(axis) : number(p.value->shape.dims[axis]));
+    at = b.add(at, p.size_of(axis) ? p.size_of(axis) : number(b, p.value->shape.dims[axis]));
     for (int64_t d : padded_dims(p))
       if (d != axis && !r.size_of(d)) r.set_size(d, p.size[d]);
   }
@@ -209,19 +249,50 @@ Status reduce(PaddedContext& c) {
   return absl::OkStatus();
 }
 
+// The dimensions of the operand that windows keep, in order: those that are neither collapsed nor of a batch.
+Dims window_dims(const GatherAttrs& a, int64_t rank) {
+  Dims dims;
+  for (int64_t d = 0; d < rank; ++d)
+    if (!contains(a.collapsed_slice_dims, d) && !contains(a.operand_batching_dims, d)) dims.push_back(d);
+  return dims;
+}
+
+// From a padded dimension single elements are gathered, or it is in each window as a whole. Indices stop at
+// the last element that counts, as they stop at the last one of a dimension of fixed size.
 Status gather(PaddedContext& c) {
   const auto& a = c.instr.as<GatherAttrs>();
-  const Padded& indices = c.operands[1];
+  const Padded &from = c.operands[0], &indices = c.operands[1];
   const bool vectors = a.index_vector_dim < indices.value->shape.rank();
-  if (c.operands[0].is_padded() || (vectors && indices.size_of(a.index_vector_dim)))
-    return unimplemented("a gather from a padded array");
-  Padded r{same(c), {}};
-  int64_t from = 0;
+  if (vectors && indices.size_of(a.index_vector_dim)) return unimplemented("padded index vectors");
+  const Dims& bounds = from.value->shape.dims;
+  Instr* at = indices.value;
+  for (int64_t d : padded_dims(from)) {
+    const bool collapsed = contains(a.collapsed_slice_dims, d);
+    if (!collapsed && !contains(a.operand_batching_dims, d) && a.slice_sizes[d] == bounds[d] &&
+        !contains(a.start_index_map, d))
+      continue;
+    if (!collapsed || a.start_index_map.size() != 1 || a.start_index_map[0] != d)
+      return unimplemented("a gather of windows from a padded dimension");
+    const Dtype t = at->shape.dtype;
+    if (bit_size(t) < 32 || is_unsigned_int(t)) return unimplemented("indices of a narrow type");
+    Instr* last = c.b.op(Op::kSubtract, {from.size[d], number(c.b, 1)});
+    if (t != Dtype::kS32) last = c.b.convert(t, last);
+    at = c.b.op(Op::kMinimum, {at, c.b.broadcast(last, at->shape.dims, {})});
+  }
+  Padded r{c.b.op_shaped(Op::kGather, static_shape(c.instr.shape), {from.value, at}, c.instr.attrs, {},
+                         c.instr.name), {}};
+  const Dims windows = window_dims(a, from.value->shape.rank());
+  int64_t index_dim = 0;
+  size_t window = 0;
   for (int64_t d = 0; d < r.value->shape.rank(); ++d) {
-    if (contains(a.offset_dims, d)) continue;
-    if (from == a.index_vector_dim) ++from;
-    r.set_size(d, indices.size_of(from));
-    ++from;
+    if (contains(a.offset_dims, d)) {
+      const int64_t k = windows[window++];
+      r.set_size(d, from.size_of(k));
+      continue;
+    }
+    if (index_dim == a.index_vector_dim) ++index_dim;
+    r.set_size(d, indices.size_of(index_dim));
+    ++index_dim;
   }
   c.results = {r};
   return absl::OkStatus();

@@ -31,6 +31,15 @@ PJRT_Error* entry(A* a) noexcept {
   }
 }
 
+// Hosts of API 0.67 and older tell a size that leaves out the count, which their struct has.
+PJRT_Error* attributes_entry(PJRT_Plugin_Attributes_Args* a) noexcept {
+  const size_t told = a->struct_size;
+  if (told >= offsetof(PJRT_Plugin_Attributes_Args, num_attributes)) a->struct_size = sizeof(*a);
+  PJRT_Error* e = entry<PJRT_Plugin_Attributes_Args, Plugin_Attributes>(a);
+  a->struct_size = told;
+  return e;
+}
+
 constexpr int64_t kCurrent[] = {1, 17, 0}, kMinimum[] = {0, 9, 0};
 
 PJRT_NamedValue list(const char* name, const int64_t* values, size_t n) {
@@ -54,6 +63,7 @@ PJRT_Api make_api() {
 #define SLOT(name, ...) api.PJRT_##name = entry<PJRT_##name##_Args, name>;
 #include "pjrt/c_api_slots.def"
 #undef SLOT
+  api.PJRT_Plugin_Attributes = attributes_entry;
   return api;
 }
 

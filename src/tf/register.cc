@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "tf/device_info.h"
 #include "tf/tensorflow_abi.h"
 
 namespace braze::tf {
@@ -184,6 +185,7 @@ State activate() {
     s.why = "TensorFlow did not take the client";
     return s;
   }
+  if (build->run && !give_cpu_device_info(library, framework, build->run, &s.why)) return s;
   flags->launch = flags->compile_on_demand = flags->compile_and_run = flags->all_devices = 1;
   s.outcome = Outcome::kActive;
   s.why = std::string("TensorFlow ") + build->version + " compiles for CPU with Braze";

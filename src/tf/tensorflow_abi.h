@@ -48,6 +48,7 @@ using GetOpsFlags = OpsFlags* (*)();
 struct Build {
   const char* version;  // what TF_Version() gives
   const char *wrap_client, *set_client, *ops_flags;
+  const char* run;  // RunPjRtExecutable, if it needs what device_info.h gives; else null
 };
 
 inline constexpr Build kBuilds[] = {
@@ -57,7 +58,18 @@ inline constexpr Build kBuilds[] = {
      "StringHashENSH_8StringEqESaISt4pairIKSB_SG_EEEESt10shared_ptrINS_22KeyValueStoreInterfaceEE",
      "_ZN10tensorflow38SetPjRtClientInTFGlobalResourceManagerERKN3tsl10DeviceTypeESt10unique_ptrIN3xla10"
      "PjRtClientESt14default_deleteIS6_EE",
-     "_ZN10tensorflow20GetXlaOpsCommonFlagsEv"},
+     "_ZN10tensorflow20GetXlaOpsCommonFlagsEv", nullptr},
+    {"2.20.0",
+     "_ZN3xla20WrapClientAroundCApiEPK8PJRT_ApiRKN4absl12lts_2025012713flat_hash_mapINSt7__cxx1112basic_"
+     "stringIcSt11char_traitsIcESaIcEEESt7variantIJSB_blSt6vectorIlSaIlEEfEENS4_18container_internal10"
+     "StringHashENSH_8StringEqESaISt4pairIKSB_SG_EEEESt10shared_ptrINS_22KeyValueStoreInterfaceEE",
+     "_ZN10tensorflow38SetPjRtClientInTFGlobalResourceManagerERKN3tsl10DeviceTypeESt10unique_ptrIN3xla10"
+     "PjRtClientESt14default_deleteIS6_EE",
+     "_ZN10tensorflow20GetXlaOpsCommonFlagsEv",
+     "_ZN10tensorflow17RunPjRtExecutableEiRKSt6vectorIPKNS_6TensorESaIS3_EERKN4absl12lts_2025012713flat_"
+     "hash_mapIiS3_NS9_13hash_internal4HashIiEESt8equal_toIiESaISt4pairIKiS3_EEEERKS0_INS_12VariableInfoESaI"
+     "SN_EERKNS_20XlaCompilationResultEPN3xla10PjRtClientEPNSV_20PjRtLoadedExecutableEPNS_15OpKernelContext"
+     "E"},
 };
 
 }  // namespace braze::tf

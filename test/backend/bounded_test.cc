@@ -64,8 +64,9 @@ void expect_agree(const std::string& text, int64_t n, bool native) {
   expect_equal(*got, *want, text + " size " + std::to_string(n));
 }
 
-void expect_all_sizes(const std::string& text, int64_t bound, bool native = true) {
-  for (int64_t n : {bound, bound - 1, int64_t{1}, int64_t{0}, bound / 2}) expect_agree(text, n, native);
+void expect_all_sizes(const std::string& text, int64_t bound, bool native = true, int64_t least = 0) {
+  for (int64_t n : {bound, bound - 1, int64_t{1}, int64_t{0}, bound / 2})
+    if (n >= least) expect_agree(text, n, native);
 }
 
 // A branch that is known to be taken, and whose result is as large as that of the other at most (tf.image.rot90).
@@ -144,6 +145,65 @@ TEST(Bounded, GatherAndScatter) {
     expect_all_sizes("ENTRY e { x = f32[9,2] parameter(0)\n i = s32[<=6] parameter(1)\n u = f32[<=6,2] parameter(2)\n"
                      " ROOT r = f32[9,2] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, "
                      "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=" + f + " }", 6);
+}
+
+TEST(Bounded, GatherFromPadding) {
+  for (std::string t : {"s32", "s64"})
+    expect_all_sizes("ENTRY e { x = f32[<=6,2] parameter(0)\n i = " + t + "[5] parameter(1)\n"
+                     " ROOT r = f32[5,2] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, "
+                     "start_index_map={0}, index_vector_dim=1, slice_sizes={1,2} }", 6, true, 1);
+  expect_all_sizes("ENTRY e { x = f32[<=6] parameter(0)\n i = s32[<=6] parameter(1)\n"
+                   " ROOT r = f32[<=6] gather(x, i), offset_dims={}, collapsed_slice_dims={0}, "
+                   "start_index_map={0}, index_vector_dim=1, slice_sizes={1} }", 6, true, 1);
+}
+
+// Windows that hold a padded dimension as a whole, against the program of static sizes.
+TEST(Bounded, WholeWindows) {
+  const std::string head = "HloModule b\nENTRY e { x = f32[4,", middle = "] parameter(0)\n i = s32[3,1] parameter(1)\n ROOT r = f32[",
+                    tail = ",3] gather(x, i), offset_dims={0}, collapsed_slice_dims={0}, start_index_map={0}, "
+                           "index_vector_dim=1, slice_sizes={1,";
+  Literal i(Shape::array(Dtype::kS32, {3, 1}));
+  for (int64_t k = 0; k < 3; ++k) i.set_int(k, 3 - k);
+  for (int64_t n : {1, 4, 6}) {
+    std::mt19937_64 rng(7);
+    const Literal x = random_values(Shape::array(Dtype::kF32, {4, n}), rng);
+    auto fixed = parse_hlo(absl::StrCat(head, n, middle, n, tail, n, "} }"));
+    auto bounded = parse_hlo(absl::StrCat(head, "<=6", middle, "<=6", tail, "6} }"));
+    ASSERT_TRUE(fixed.ok() && bounded.ok()) << fixed.status() << bounded.status();
+    auto want = evaluate(**fixed, {x, i});
+    auto exe = compile(std::move(*bounded));
+    ASSERT_TRUE(want.ok() && exe.ok()) << want.status() << exe.status();
+    auto got = (*exe)->run({x, i});
+    ASSERT_TRUE(got.ok()) << got.status();
+    expect_equal(*got, *want, "windows");
+  }
+}
+
+TEST(Bounded, PadsAndSlices) {
+  expect_all_sizes("ENTRY e { x = f32[<=6,2] parameter(0)\n z = f32[] constant(3)\n"
+                   " ROOT r = f32[<=15,3] pad(x, z), padding=1_3_1x1_0 }", 6);
+  expect_all_sizes("ENTRY e { x = f32[<=8] parameter(0)\n z = f32[] constant(3)\n p = f32[<=12] pad(x, z), padding=0_4\n"
+                   " ROOT r = f32[<=8] slice(p), slice={[0:8]} }", 8);
+  expect_all_sizes("ENTRY e { x = f32[<=8,3] parameter(0)\n ROOT r = f32[<=2,2] slice(x), slice={[1:7:3],[1:3]} }", 8);
+}
+
+// TensorFlow's sum over prefixes: parts of unequal sizes meet, the larger one first. What is behind the smaller
+// one is what the array was padded with.
+TEST(Bounded, UnequalParts) {
+  const std::string text =
+      "ENTRY e { x = f32[<=7] parameter(0)\n z = f32[] constant(0)\n p = f32[<=8] pad(x, z), padding=0_1\n"
+      " a = f32[<=4] slice(p), slice={[0:8:2]}\n b = f32[<=4] slice(p), slice={[1:8:2]}\n"
+      " s = f32[<=4] add(a, b)\n ROOT r = f32[<=5] pad(s, z), padding=1_0 }";
+  expect_all_sizes(text, 7);
+  auto m = parse_hlo("HloModule b\n" + text);
+  ASSERT_TRUE(m.ok()) << m.status();
+  Literal x(Shape::array(Dtype::kF32, {4}));
+  for (int64_t k = 0; k < 4; ++k) x.set_float(k, static_cast<double>(k + 1));
+  auto got = evaluate(**m, {x});  // of 1 2 3 4 0: 1 3 0 and 2 4
+  ASSERT_TRUE(got.ok()) << got.status();
+  ASSERT_EQ(got->elements(), 4);
+  const double want[] = {0, 3, 7, 0};
+  for (int64_t k = 0; k < 4; ++k) EXPECT_EQ(got->get_float(k), want[k]) << k;
 }
 
 TEST(Bounded, ReshapesAndConcatenations) {
