@@ -12,6 +12,7 @@ import sys
 import braze
 
 TESTED_JAX = ("0.10.2",)
+TESTED_TENSORFLOW = ("2.21.0", "2.20.0")
 
 _JAX = """
 import json, jax
@@ -83,5 +84,5 @@ def main():
     wrong = _plugin()
     print(f"  plugin: {braze.library_path()}: {wrong or 'loads'}")
     good = _report("JAX", TESTED_JAX, ["jax"], _JAX)
-    good &= _report("TensorFlow", ("2.21.0",), ["tensorflow-cpu", "tensorflow"], _TENSORFLOW)
+    good &= _report("TensorFlow", TESTED_TENSORFLOW, ["tensorflow-cpu", "tensorflow"], _TENSORFLOW)
     return 0 if good and not wrong else 1

@@ -92,11 +92,13 @@ def difference(a, b, bounds):
 
 def compare(path, names=(), env={}):
     """Prints what differs; (passed, failed)."""
-    stock, _ = run(path, True, names, env)
+    stock, stock_log = run(path, True, names, env)
     ours, log = run(path, False, names, env)
     passed = failed = 0
-    for name, (theirs, bounds) in stock.items():
-        if name not in ours:
+    for name, (theirs, bounds) in {**ours, **stock}.items():
+        if name not in stock:
+            why = f"stock XLA's process ended before it: {stock_log}"
+        elif name not in ours:
             why = f"the process ended before it: {log}"
         elif isinstance(ours[name][0], str):
             why = ours[name][0]
@@ -110,7 +112,7 @@ def compare(path, names=(), env={}):
         failed += bool(why)
         if why:
             print(f"FAIL {name}: {why}", flush=True)
-    return passed, failed + (0 if stock else 1)
+    return passed, failed + (0 if stock or ours else 1)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import sys
 import compared
 
 HERE = pathlib.Path(__file__).resolve().parent
-COMPARED = ("programs", "rare", "training", "clusters", "rare_clusters")
+COMPARED = ("programs", "rare", "edges", "training", "clusters", "rare_clusters")
 TIMEOUT = 900
 
 

@@ -9,11 +9,13 @@ import faulthandler
 import json
 import runpy
 import sys
+import types
 import unittest
 
 import tensorflow
 import tensorflow.compiler
 from absl import flags
+from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python.platform import googletest
 from tensorflow.python.platform import test
 
@@ -75,6 +77,10 @@ def run_tests(*_, **__):
     sys.exit(0)
 
 
+# The sources' name of a module that the package has elsewhere.
+for package in ("local_xla", "local_xla.xla"):
+    sys.modules[package] = types.ModuleType(package)
+sys.modules["local_xla.xla"].xla_data_pb2 = sys.modules["local_xla.xla.xla_data_pb2"] = xla_data_pb2
 sys.modules["tensorflow.compiler"].__path__.append(f"{checkout}/tensorflow/compiler")
 googletest.main = test.main = run_tests
 sys.argv[1:] = []

@@ -5,7 +5,7 @@
     test/tf_suite/run.py --tf CHECKOUT [FILE…] [--timeout S] [--test-timeout S] [--keep DIR] [--stock]
 
 CHECKOUT is a checkout of TensorFlow of the installed version; FILE are names of its test files
-("where_op_test"), all of files.txt by default. Tests run on the device CPU, with every operator that can be
+("where_op_test", or a path in it without .py), all of files.txt by default. Tests run on the device CPU, with every operator that can be
 compiled in a cluster, so that what the tests compare with NumPy comes from the compiler. Each file runs in a process
 of its own; a test that ends the process is a crash, and the file goes on behind it. Failures listed in
 expected.txt, each with its cause, are expected; the exit code is 1 if there are others. Run it with the
@@ -75,7 +75,14 @@ def expected_failures():
     return known
 
 
+def listed_files():
+    lines = (line.partition("#")[0].strip() for line in (HERE / "files.txt").read_text().splitlines())
+    return [name for name in lines if name]
+
+
 def find(checkout, name):
+    if "/" in name and (pathlib.Path(checkout) / f"{name}.py").exists():
+        return f"{name}.py"
     for folder in FOLDERS:
         if (pathlib.Path(checkout) / folder / f"{name}.py").exists():
             return f"{folder}/{name}.py"
@@ -96,8 +103,8 @@ def main():
     known = expected_failures()
     total = {"passed": 0, "failed": 0, "crashed": 0, "skipped": 0}
     unexpected = 0
-    for name in args.files or (HERE / "files.txt").read_text().split():
-        results = run_file(find(args.tf, name), args, keep / f"{name}.jsonl")
+    for name in args.files or listed_files():
+        results = run_file(find(args.tf, name), args, keep / f"{name.replace('/', '.')}.jsonl")
         count = {k: sum(r["outcome"] == k for r in results.values()) for k in total}
         total = {k: n + count[k] for k, n in total.items()}
         print(f"{name}: " + ", ".join(f"{n} {k}" for k, n in count.items()), flush=True)
