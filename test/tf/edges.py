@@ -95,7 +95,7 @@ def chains_of_unknown_sizes():
         u, i = tf.unique(x)
         w = tf.where(u > 2)[:, 0]
         g = tf.gather(u, w)
-        return u, i, g, tf.size(u), tf.reduce_sum(g), tf.concat([u, g], 0), tf.sort(g), tf.cumsum(g), tf.reverse(g,
+        return u, i, g, tf.size(u), tf.reduce_sum(g), tf.concat([u, g], 0), tf.sort(g), tf.reverse(g,
                 [0])
     out = []
     for seed in range(4):
