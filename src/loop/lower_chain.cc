@@ -33,6 +33,18 @@ std::vector<ContractionDim> proper(const std::vector<ContractionDim>& dims) {
   return out;
 }
 
+// The transposed product, of the same output.
+void swap_sides(Contraction* c) {
+  std::swap(c->lhs, c->rhs);
+  std::swap(c->lhs_buffer, c->rhs_buffer);
+  std::swap(c->lhs_offset, c->rhs_offset);
+  std::swap(c->m, c->n);
+  for (ContractionDim* d : {&c->m, &c->n}) std::swap(d->lhs, d->rhs);
+  for (auto* dims : {&c->batch, &c->k})
+    for (ContractionDim& d : *dims) std::swap(d.lhs, d.rhs);
+  std::swap(c->index_vars[c->index_vars.size() - 1], c->index_vars[c->index_vars.size() - 2]);
+}
+
 class ChainLowering {
  public:
   ChainLowering(Kernel& k, const Computation& fused, const Facts& facts)
@@ -63,13 +75,16 @@ class ChainLowering {
       if (second_) return unimplemented("a chain of more than two products");
       (first_ ? second_ : first_) = i.get();
     }
-    for (int order = 0; order < 2; ++order, std::swap(first_, second_)) {
-      root_ = second_->operand(0);
+    if (!second_) return unimplemented("a chain of one product");
+    bool found = false;
+    for (int n = 0; n < 4 && !found; ++n) {
+      if (n == 2) std::swap(first_, second_);
+      root_ = second_->operand(n % 2);
+      swapped_ = n % 2 == 1;
       while (is_view(root_)) root_ = root_->operand(0);
-      if (reads_first()) break;
-      root_ = nullptr;
+      found = reads_first();
     }
-    if (!root_ || root_ == first_) return unimplemented("products without rows between");
+    if (!found || root_ == first_) return unimplemented("products without rows between");
     for (const Instr* o : outputs(fused_))
       if (o->shape.dims != second_->shape.dims)
         return unimplemented("an epilogue of another shape than the product");
@@ -100,7 +115,7 @@ class ChainLowering {
     const Dtype l = dot->operand(0)->shape.dtype, r = dot->operand(1)->shape.dtype;
     View lhs, rhs;
     if (!has_generated_kernel(l, r, dot->shape.dtype) || !view_of(dot->operand(0), lhs, held, left_) ||
-        !view_of(dot->operand(1), rhs) || dot->shape.elements() == 0)
+        !view_of(dot->operand(1), rhs, held, left_) || dot->shape.elements() == 0)
       return unimplemented("operands of a chain that are not views of arrays in memory");
     c->lhs = l, c->rhs = r;
     c->acc = accumulate_in(dot->shape.dtype);
@@ -228,6 +243,7 @@ class ChainLowering {
     Contraction& c = *second_form_;
     Index index;
     TRY(form(second_, root_, &c, &index));
+    if (swapped_) swap_sides(&c);
     const std::vector<ContractionDim> k = proper(c.k), outer = proper(chain_->first.batch), batch = proper(c.batch);
     const bool sums_rows = columns_ == 1 ? k.empty() : k.size() == 1 && k[0].size == columns_ && k[0].lhs == 1;
     bool same = c.lhs_buffer == left_ && c.lhs_offset == 0 && c.rhs_buffer != left_ && sums_rows &&
@@ -267,6 +283,7 @@ class ChainLowering {
   Elements e_;
   const Instr *first_ = nullptr, *second_ = nullptr;
   const Instr* root_ = nullptr;  // the row program's result
+  bool swapped_ = false;         // which is the second product's right side
   absl::flat_hash_set<const Instr*> row_instrs_;
   int64_t columns_ = 0;
   int64_t products_ = 0, left_ = 0;  // buffers

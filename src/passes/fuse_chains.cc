@@ -18,8 +18,10 @@ class ChainMerger {
     for (size_t g = 0; g < groups_.list.size(); ++g) {
       const Instr* dot = product(at(g));
       if (!dot || at(g).roots.size() != 1) continue;
-      const int rows = only_read_by(dot->operand(0), static_cast<int>(g));
-      if (rows >= 0 && reduces(at(rows))) merge(static_cast<int>(g), rows);
+      for (const Instr* side : dot->operands) {
+        const int rows = only_read_by(side, static_cast<int>(g));
+        if (rows >= 0 && reduces(at(rows)) && merge(static_cast<int>(g), rows)) break;
+      }
     }
   }
 
@@ -58,13 +60,14 @@ class ChainMerger {
     return outside ? -1 : from;
   }
 
-  void merge(int g, int rows) {
+  bool merge(int g, int rows) {
     for (const Instr* m : at(rows).members)
       for (const Instr* o : m->operands) {
         if (group(o) == rows) continue;
         const int first = only_read_by(o, rows);
-        if (first >= 0 && first != g && product(at(first)) && try_merge(g, rows, first)) return;
+        if (first >= 0 && first != g && product(at(first)) && try_merge(g, rows, first)) return true;
       }
+    return false;
   }
 
   bool try_merge(int g, int rows, int first) {

@@ -108,7 +108,7 @@ TEST(Attention, SameBitsOnAnyNumberOfThreads) {
 }
 
 // [batch, row, head, depth], queries, keys and values arrays of their own or parts of one.
-std::string heads(const std::string& t, const std::string& operands) {
+std::string heads(const std::string& t, const std::string& operands, bool values_first) {
   return str_cat(
       "HloModule a\nmax { a = ", t, "[] parameter(0)\n b = ", t, "[] parameter(1)\n ROOT c = ", t,
       "[] maximum(a, b) }\nsum { a = ", t, "[] parameter(0)\n b = ", t, "[] parameter(1)\n ROOT c = ", t,
@@ -118,9 +118,14 @@ std::string heads(const std::string& t, const std::string& operands) {
       " m = ", t, "[2,6,70] reduce(d, low), dimensions={3}, to_apply=max\n"
       " mb = ", t, "[2,6,70,70] broadcast(m), dimensions={0,1,2}\n s = ", t, "[2,6,70,70] subtract(d, mb)\n"
       " e = ", t, "[2,6,70,70] exponential(s)\n n = ", t, "[2,6,70] reduce(e, zero), dimensions={3}, to_apply=sum\n"
-      " nb = ", t, "[2,6,70,70] broadcast(n), dimensions={0,1,2}\n p = ", t, "[2,6,70,70] divide(e, nb)\n"
-      " o = ", t, "[2,6,70,12] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, "
-      "rhs_contracting_dims={1}\n ROOT r = ", t, "[2,70,6,12] transpose(o), dimensions={0,2,1,3}\n}\n");
+      " nb = ", t, "[2,6,70,70] broadcast(n), dimensions={0,1,2}\n p = ", t, "[2,6,70,70] divide(e, nb)\n",
+      values_first
+          ? str_cat(" o = ", t, "[2,6,12,70] dot(v, p), lhs_batch_dims={0,2}, rhs_batch_dims={0,1}, "
+                    "lhs_contracting_dims={1}, rhs_contracting_dims={3}\n ROOT r = ", t,
+                    "[2,70,6,12] transpose(o), dimensions={0,3,1,2}\n}\n")
+          : str_cat(" o = ", t, "[2,6,70,12] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,2}, "
+                    "lhs_contracting_dims={3}, rhs_contracting_dims={1}\n ROOT r = ", t,
+                    "[2,70,6,12] transpose(o), dimensions={0,2,1,3}\n}\n"));
 }
 
 TEST(Attention, HeadsInTheMiddle) {
@@ -132,10 +137,11 @@ TEST(Attention, HeadsInTheMiddle) {
       parts += str_cat(" part", i, " = ", t, "[2,70,72] slice(all), slice={[0:2], [0:70], [", 72 * i, ":", 72 * i + 72,
                        "]}\n ", names[i], " = ", t, "[2,70,6,12] reshape(part", i, ")\n");
     }
-    for (const std::string& operands : {apart, parts}) {
-      SCOPED_TRACE(operands);
-      agree(heads(t, operands), tolerance(t));
-    }
+    for (const std::string& operands : {apart, parts})
+      for (bool values_first : {false, true}) {
+        SCOPED_TRACE(operands);
+        agree(heads(t, operands, values_first), tolerance(t));
+      }
   }
 }
 
