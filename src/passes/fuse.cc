@@ -243,6 +243,11 @@ class Fuser {
     return out;
   }
 
+  static bool is_large_operand(const Instr& i, size_t k) {
+    constexpr int64_t kFew = 256;
+    return is_contraction(i) && i.operands[k]->shape.elements() > kFew;
+  }
+
   // Tries the lowering on a copy of the group.
   bool has_kernel(const Group& g) {
     Module scratch("trial");
@@ -277,9 +282,11 @@ class Fuser {
     for (Instr* i : order) {
       absl::InlinedVector<Instr*, 4> operands;
       for (size_t k = 0; k < i->operands.size(); ++k) {
-        // An update's target is memory to write to, an input of its own even if others read the value.
-        bool target = k == 0 && is_update(*i) && !inside.contains(i->operands[k]);
-        operands.push_back(target ? input(i->operands[k]) : value(value, i->operands[k]));
+        // An update's target is memory to write to, an input of its own even if others read the value. Kernels of
+        // products read arrays in memory.
+        const bool stored = (k == 0 && is_update(*i)) || is_large_operand(*i, k);
+        const bool own = stored && !inside.contains(i->operands[k]);
+        operands.push_back(own ? input(i->operands[k]) : value(value, i->operands[k]));
       }
       absl::InlinedVector<Computation*, 1> calls;
       for (Computation* c : i->calls)
