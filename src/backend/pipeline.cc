@@ -20,6 +20,7 @@
 #include "passes/fuse.h"
 #include "passes/inline_calls.h"
 #include "passes/recompute.h"
+#include "passes/repeated_dot.h"
 #include "passes/sort_to_topk.h"
 #include "passes/transposed_dot.h"
 
@@ -40,6 +41,8 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return simplify_control(m); }},
     {{"expand", "ops without code of their own become smaller ops"},
      [](Module& m, const FuseOptions&) { return expand(m); }},
+    {{"repeated-dot", "products with equal rows compute one of them"},
+     [](Module& m, const FuseOptions&) { return repeated_dot(m); }},
     {{"complex-dot", "products of complex matrices become products of real ones"},
      [](Module& m, const FuseOptions&) { return complex_dot(m); }},
     {{"sort-to-topk", "sorts of which the first elements are read become selections"},
@@ -53,7 +56,7 @@ const Pass kPasses[] = {
     {{"fuse", "instructions are grouped into kernels"},
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
-constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",  "complex-dot",
+constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",  "repeated-dot", "complex-dot",
                                           "cleanup", "sort-to-topk", "transposed-dot", "dot-to-sums",
                                           "recompute", "fuse"};
 

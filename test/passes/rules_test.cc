@@ -15,6 +15,7 @@
 #include "passes/complex_dot.h"
 #include "passes/dot_to_sums.h"
 #include "passes/expand.h"
+#include "passes/repeated_dot.h"
 #include "passes/sort_to_topk.h"
 #include "passes/transposed_dot.h"
 #include "text/parse.h"
@@ -88,6 +89,7 @@ Pass pass_of(std::string_view rule) {
   if (rule.starts_with("transposed-dot:")) return transposed_dot;
   if (rule.starts_with("dot-to-sums:")) return dot_to_sums;
   if (rule.starts_with("complex-dot:")) return complex_dot;
+  if (rule.starts_with("repeated-dot:")) return repeated_dot;
   return cleanup;
 }
 
@@ -264,6 +266,18 @@ std::vector<Row> other_rows() {
       {"dot-to-sums: few computed columns", false,
        " v = f32[5000] parameter(0)\n x = f32[5000,5] parameter(1)\n y = f32[5000,5] negate(x)\n"
        " ROOT d = f32[5] dot(v, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n"},
+      {"repeated-dot: equal rows", true,
+       " v = f32[5] parameter(0)\n x = f32[4,5,3] broadcast(v), dimensions={1}\n y = f32[5,6] parameter(1)\n"
+       " ROOT d = f32[4,3,6] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
+      {"repeated-dot: equal rows", true,
+       " s = f32[] parameter(0)\n x = f32[2,4,5] broadcast(s), dimensions={}\n y = f32[2,6,5] parameter(1)\n"
+       " ROOT d = f32[2,6,4] dot(y, x), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}\n"},
+      {"repeated-dot: equal rows", true,
+       " v = f32[3] parameter(0)\n x = f32[2,5,3] broadcast(v), dimensions={2}\n y = f32[6,5,3] parameter(1)\n"
+       " ROOT d = f32[3,2,6] dot(x, y), lhs_batch_dims={2}, rhs_batch_dims={2}, lhs_contracting_dims={1}, rhs_contracting_dims={1}\n"},
+      {"repeated-dot: equal rows", false,
+       " v = f32[4] parameter(0)\n x = f32[4,5] broadcast(v), dimensions={0}\n y = f32[5,6] parameter(1)\n"
+       " ROOT d = f32[4,6] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
       {"complex-dot: large ones", true,
        " x = c64[8,9] parameter(0)\n y = c64[9,10] parameter(1)\n"
        " ROOT d = c64[8,10] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
