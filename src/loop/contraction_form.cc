@@ -65,6 +65,11 @@ Free free_dims(const Shape& s, const Dims& stride, const Dims& batch, const Dims
     f.stride.push_back(stride[d]);
   }
   int64_t n = static_cast<int64_t>(f.dims.size());
+  // The stride of a dimension of size 1 is any: one that merges.
+  for (int64_t d = 1; d < n; ++d)
+    if (f.dims[d] == 1) f.stride[d] = f.stride[d - 1];
+  for (int64_t d = n - 2; d >= 0; --d)
+    if (f.dims[d] == 1) f.stride[d] = f.stride[d + 1] * f.dims[d + 1];
   f.merged = n > 0 ? 1 : 0;
   for (int64_t d = n - 2; d >= 0; --d) {
     if (f.stride[d] != f.stride[d + 1] * f.dims[d + 1]) break;

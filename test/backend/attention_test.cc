@@ -145,6 +145,20 @@ TEST(Attention, HeadsInTheMiddle) {
   }
 }
 
+// Dimensions of size 1 anywhere, as where a group of one query head shares keys.
+TEST(Attention, DimensionsOfOne) {
+  const std::string x =
+      "HloModule a\nmax { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b) }\n"
+      "ENTRY e {\n q0 = f32[2,50,8,16] parameter(0)\n q = f32[2,50,8,1,16] reshape(q0)\n k = f32[2,60,8,16] parameter(1)\n"
+      " v = f32[2,60,8,16] parameter(2)\n d = f32[2,8,50,1,60] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, "
+      "lhs_contracting_dims={4}, rhs_contracting_dims={3}\n t = f32[1,2,8,50,60] transpose(d), dimensions={3,0,1,2,4}\n"
+      " low = f32[] constant(-inf)\n m = f32[1,2,8,50] reduce(t, low), dimensions={4}, to_apply=max\n"
+      " mb = f32[1,2,8,50,60] broadcast(m), dimensions={0,1,2,3}\n p = f32[1,2,8,50,60] subtract(t, mb)\n"
+      " o = f32[2,8,16,1,50] dot(v, p), lhs_batch_dims={0,2}, rhs_batch_dims={1,2}, lhs_contracting_dims={1}, "
+      "rhs_contracting_dims={4}\n ROOT r = f32[2,8,16,1,50] negate(o)\n}\n";
+  agree(x, 2e-5);
+}
+
 // Rows that look at other rows, or columns that are reduced, have no such kernel: they must still be right.
 TEST(Attention, NotRowByRow) {
   const std::string head =
