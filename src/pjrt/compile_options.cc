@@ -11,12 +11,12 @@ namespace {
 
 using protozero::pbf_reader;
 
-enum class Kind { kString, kBool, kInt, kDouble };
+enum class Kind { kString, kBool, kInt, kDouble, kAny };
 struct Known {
   std::string_view name;
   Kind kind;
 };
-// Names whose values are looked at. Other names of XLA's flags begin with "xla_".
+// Every name that is accepted. XLA's have no effect but for those that apply() names.
 constexpr Known kKnown[] = {
     {"braze_backend", Kind::kString},
     {"braze_check", Kind::kBool},
@@ -24,23 +24,11 @@ constexpr Known kKnown[] = {
     {"memory_fitting_effort", Kind::kDouble},
     {"optimization_level", Kind::kInt},
     {"memory_fitting_level", Kind::kInt},
-    {"xla_backend_optimization_level", Kind::kInt},
-    {"xla_cpu_enable_fast_math", Kind::kBool},
-    {"xla_cpu_enable_fast_min_max", Kind::kBool},
-    {"xla_cpu_fast_math_honor_nans", Kind::kBool},
-    {"xla_cpu_prefer_vector_width", Kind::kInt},
-    {"xla_cpu_parallel_codegen_split_count", Kind::kInt},
-    {"xla_cpu_enable_concurrency_optimized_scheduler", Kind::kBool},
-    {"xla_disable_hlo_passes", Kind::kString},
-    {"xla_dump_hlo_as_proto", Kind::kBool},
-    {"xla_dump_hlo_as_text", Kind::kBool},
-    {"xla_dump_max_hlo_modules", Kind::kInt},
-    {"xla_dump_to", Kind::kString},
-    {"xla_embed_ir_in_executable", Kind::kBool},
-    {"xla_force_host_platform_device_count", Kind::kInt},
-    {"xla_llvm_disable_expensive_passes", Kind::kBool},
+#define XLA_OPTION(name, kind) {#name, Kind::kind},
+#include "pjrt/xla_options.def"
+#undef XLA_OPTION
 };
-constexpr std::string_view kKindNames[] = {"string", "bool", "int32", "double"};
+constexpr std::string_view kKindNames[] = {"string", "bool", "int32", "double", "any"};
 
 struct Value {
   Kind kind = Kind::kString;
@@ -75,7 +63,7 @@ Value read_value(pbf_reader m) {
 
 // Whether text given for a typed option reads as one.
 bool reads_as(Kind kind, Value& v) {
-  if (kind == v.kind) return true;
+  if (kind == v.kind || kind == Kind::kAny) return true;
   if (kind == Kind::kDouble && v.kind == Kind::kInt) return true;
   if (v.kind != Kind::kString) return false;
   if (kind == Kind::kBool) {
@@ -100,7 +88,6 @@ Status apply(const std::string& name, Value v, ProgramOptions* o) {
     if (name == "xla_dump_to") o->dump_dir = v.text;
     return absl::OkStatus();
   }
-  if (name.rfind("xla_", 0) == 0) return absl::OkStatus();
   return invalid("No such compile option: '", name, "'");
 }
 

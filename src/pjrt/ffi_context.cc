@@ -152,7 +152,7 @@ Error* memory_allocate(AllocateArgs* a) {
   const size_t align = std::max<size_t>(a->alignment, 64);
   if (align & (align - 1)) return make(invalid("alignment ", a->alignment, " is no power of two"));
   a->data = std::aligned_alloc(align, (std::max<size_t>(a->size, 1) + align - 1) / align * align);
-  return a->data ? nullptr : make(exhausted("no memory for ", a->size, " bytes"));
+  return a->data ? nullptr : make(exhausted("Out of memory allocating ", a->size, " bytes"));
 }
 Error* memory_free(FreeArgs* a) {
   std::free(a->data);

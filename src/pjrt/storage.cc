@@ -29,18 +29,18 @@ void MemoryUse::add(int64_t n) {
 }
 
 Result<StorageRef> Storage::allocate(int64_t bytes, MemoryUse* use) {
-  if (bytes < 0 || bytes > (int64_t{1} << 46)) return exhausted("no memory for ", bytes, " bytes");
+  if (bytes < 0 || bytes > (int64_t{1} << 46)) return exhausted("Out of memory allocating ", bytes, " bytes");
   constexpr int64_t kHead = (sizeof(Storage) + kAlign - 1) / kAlign * kAlign;
   const bool small = bytes <= kInline;
   char* block = static_cast<char*>(
       std::aligned_alloc(kAlign, kHead + (small ? round_up(bytes, kAlign) : 0)));
-  if (!block) return exhausted("no memory for ", bytes, " bytes");
+  if (!block) return exhausted("Out of memory allocating ", bytes, " bytes");
   char* data = block + kHead;
   if (!small) {
     data = take_block(bytes);
     if (!data) {
       std::free(block);
-      return exhausted("no memory for ", bytes, " bytes");
+      return exhausted("Out of memory allocating ", bytes, " bytes");
     }
   }
   auto* s = new (block) Storage;

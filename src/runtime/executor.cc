@@ -94,7 +94,7 @@ Status Executor::run_call(Call& c) {
                    plan_.result_buffers.size(), " results, not ", arguments.size(), " and ",
                    results.size());
   c.arena = take_arena();
-  if (!c.arena) return exhausted("no memory for ", plan_.arena_bytes, " bytes of temporaries");
+  if (!c.arena) return exhausted("Out of memory allocating ", plan_.arena_bytes, " bytes of temporaries");
   c.scratch = c.arena + (plan_.arena_bytes + 63) / 64 * 64;
   c.address.resize(plan_.buffers.size());
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {

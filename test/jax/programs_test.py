@@ -54,9 +54,13 @@ class Programs(OnBraze):
     def test_options(self):
         lowered = jax.jit(lambda x: x + 1).lower(1.0)
         for options, text in (({"invalid_key": 1}, "No such compile option: 'invalid_key'"),
+                              ({"xla_cpu_enable_fast_maths": True}, "No such compile option: 'xla_cpu_enable_fast_maths'"),
                               ({"xla_embed_ir_in_executable": "maybe"}, "is not a valid bool value")):
             with self.assertRaisesRegex(Exception, text):
                 lowered.compile(compiler_options=options)
+        for options in ({"xla_cpu_enable_fast_math": "true"}, {"xla_cpu_max_isa": "AVX2"},
+                        {"xla_disable_hlo_passes": "fusion"}, {"xla_backend_optimization_level": 1}):
+            self.assertEqual(float(lowered.compile(compiler_options=options)(1.0)), 2.0)
         reference = lowered.compile(compiler_options={"braze_backend": "reference"})
         self.assertEqual(float(reference(1.0)), 2.0)
 
