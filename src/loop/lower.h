@@ -4,6 +4,7 @@
 // The computation's parameters become the kernel's input buffers in order, the elements of its root
 // tuple (or its root) the output buffers after them. One file per kind of kernel:
 //   lower_loop.cc         elementwise and movement, one or more outputs over one iteration space
+//   lower_pieces.cc       the same, rows put together from pieces
 //   lower_transpose.cc    the same, of arrays read along another dimension than written, in tiles
 //   lower_reduce.cc       reductions and row programs (softmax, normalisations)
 //   lower_contraction.cc  dot and convolution with an epilogue
@@ -50,6 +51,8 @@ int64_t inout_parameter(const Computation& fused, int64_t k);
 
 // Lowerings by kind.
 Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts);
+// False, and `k` as it was, if `values`, the results or what they are before a reshape, are not of this kind.
+bool lower_pieces(Kernel& k, const Computation& fused, absl::Span<const Instr* const> values, const Facts& facts);
 // False, and `k` as it was, if nothing is read so or there are too few rows.
 bool lower_transpose(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_reduce(Kernel& k, const Computation& fused, const Facts& facts);

@@ -32,6 +32,32 @@ bool regular(const Kernel& k, int64_t var, int64_t* irregular_loads) {
   return *irregular_loads == 0;
 }
 
+// What a kernel's iterations walk: the results' dimensions, or, if all results are reshaped, those before: the order of
+// elements is the same, and what is repeated or cut there needs no division here.
+struct Space {
+  std::vector<const Instr*> values;
+  Dims dims;
+};
+
+Result<Space> space_of(const Computation& fused) {
+  Space s{outputs(fused), {}};
+  const auto equal = [&] {
+    return std::all_of(s.values.begin(), s.values.end(), [&](const Instr* o) { return o->shape.dims == s.values[0]->shape.dims; });
+  };
+  const auto reshaped = [](const Instr* o) { return o->op == Op::kReshape && o->operand(0)->op != Op::kParameter; };
+  if (!equal()) return unimplemented("outputs over different iteration spaces");
+  const Space given = s;
+  while (std::all_of(s.values.begin(), s.values.end(), reshaped)) {
+    for (const Instr*& o : s.values) o = o->operand(0);
+    if (!equal()) {
+      s = given;
+      break;
+    }
+  }
+  s.dims = s.values[0]->shape.dims;
+  return s;
+}
+
 struct Candidate {
   Kernel kernel;
   int64_t irregular = 0;
@@ -50,27 +76,29 @@ int64_t period(const Instr& i, const Dims& dims) {
 }
 
 // How many neighbours along the last dimension an iteration should make: 1 if nothing is interleaved.
+constexpr int64_t kMostNeighbours = 4;
+
 int64_t interleaved(const Computation& fused, const Dims& dims) {
-  constexpr int64_t kMost = 4, kFewest = 8;  // neighbours; iterations of a row
+  constexpr int64_t kFewest = 8;  // iterations of a row
   int64_t step = 1;
   for (auto& i : fused.instrs()) {
     const int64_t s = period(*i, dims);
     if (s == 1) continue;
-    if (s > kMost || (step != 1 && s != step)) return 1;
+    if (s > kMostNeighbours || (step != 1 && s != step)) return 1;
     step = s;
   }
-  return step <= kMost && dims.back() % step == 0 && dims.back() / step >= kFewest ? step : 1;
+  return dims.back() % step == 0 && dims.back() / step >= kFewest ? step : 1;
 }
 
 // The kernel with dimensions [split, rank) merged into the vector loop, an iteration of which makes
 // `step` neighbours.
-Candidate build(const Kernel& base, const Computation& fused, const Facts& facts, int64_t split,
+Candidate build(const Kernel& base, const Computation& fused, const Space& space, const Facts& facts, int64_t split,
                 int64_t step) {
   Candidate c{base, 0, absl::OkStatus()};
   Kernel& k = c.kernel;
   scalar::Graph& g = k.graph;
-  std::vector<const Instr*> outs = outputs(fused);
-  const Dims& dims = outs[0]->shape.dims;
+  const std::vector<const Instr*>& outs = space.values;
+  const Dims& dims = space.dims;
   DimSpan outer(dims.data(), split), inner(dims.data() + split, dims.size() - split);
   int64_t rows = product(outer), columns = product(inner);
   int64_t bytes = 0;
@@ -134,28 +162,33 @@ Candidate build(const Kernel& base, const Computation& fused, const Facts& facts
 }  // namespace
 
 Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts) {
-  std::vector<const Instr*> outs = outputs(fused);
-  const Dims& dims = outs[0]->shape.dims;
-  for (const Instr* o : outs)
-    if (o->shape.dims != dims) return unimplemented("outputs over different iteration spaces");
-  int64_t rank = static_cast<int64_t>(dims.size());
+  ASSIGN(const Space space, space_of(fused));
+  const Dims& dims = space.dims;
+  const int64_t rank = static_cast<int64_t>(dims.size());
   const int64_t step = dims.empty() ? 1 : interleaved(fused, dims);
   Candidate best;
   bool have = false;
-  // Merged dimensions first; short innermost dimensions make poor vectors.
-  for (int64_t split = 0; split <= std::max<int64_t>(rank - 1, 0); ++split) {
-    if (split > 0 && dims[split - 1] == 1) continue;
-    Candidate c = build(k, fused, facts, split, step);
-    if (!c.status.ok()) return c.status;
-    DimSpan inner(dims.data() + split, dims.size() - split);
-    bool too_short = product(inner) < 8 * step && have;
-    if (too_short) break;
-    if (!have || c.irregular < best.irregular) {
+  const auto consider = [&](int64_t split, int64_t neighbours) {
+    Candidate c = build(k, fused, space, facts, split, neighbours);
+    if (c.status.ok() && (!have || c.irregular < best.irregular)) {
       best = std::move(c);
       have = true;
     }
+    return c.status;
+  };
+  // Merged dimensions first; short innermost dimensions make poor vectors.
+  for (int64_t split = 0; split <= std::max<int64_t>(rank - 1, 0); ++split) {
+    if (split > 0 && dims[split - 1] == 1) continue;
+    if (have && product(DimSpan(dims.data() + split, dims.size() - split)) < 8 * step) break;
+    TRY(consider(split, step));
     if (best.irregular == 0 || facts.trial) break;
   }
+  // A few elements that come from different places, or several times from one: an iteration makes all of them.
+  constexpr int32_t kMostNodes = 400;
+  if (best.irregular > 0 && !facts.trial && step == 1 && dims.back() > 1 && dims.back() <= kMostNeighbours &&
+      best.kernel.graph.size() < kMostNodes && product(dims) >= 8 * dims.back())
+    TRY(consider(0, dims.back()));
+  if (best.kernel.phases[0].width > 1 && step == 1 && !facts.trial && lower_pieces(k, fused, space.values, facts)) return absl::OkStatus();
   if (best.irregular > 0 && !facts.trial && lower_transpose(k, fused, facts)) return absl::OkStatus();
   k = std::move(best.kernel);
   return absl::OkStatus();
