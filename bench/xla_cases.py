@@ -116,9 +116,15 @@ def one(folder, repeat):
 
 
 def compile_all(folders):
-    """{case: compile ms} on Braze alone."""
-    device = backends()["braze"]
-    return {f.name: compiled(f, device)[1] for f in folders}
+    """{case: compile ms} on Braze alone, of those that compile as they stand."""
+    import jax
+    device, out = backends()["braze"], {}
+    for f in folders:
+        try:
+            out[f.name] = compiled(f, device)[1]
+        except jax.errors.JaxRuntimeError:
+            pass  # sizes left open: its row will say so
+    return out
 
 
 def child(*words, **env):

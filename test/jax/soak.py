@@ -3,12 +3,12 @@
 """A soak: threads compile and run random programs for some minutes or rounds, with exceptions in callbacks, deleted
 and donated arrays, copies between devices; every result is compared with NumPy's or with an earlier run.
 
-    test/jax/soak.py [--minutes 30 | --rounds N] [--threads 3] [--seed 0] [--corpus DIR] [--maps]
+    test/jax/soak.py [--minutes 30 | --rounds N] [--threads 3] [--seed 0] [--corpus DIR] [--only-corpus] [--maps]
 
 DIR holds programs as JAX emits them and index.tsv; these run twice on made-up arguments and must give the
-same bits. Memory is printed after every --every rounds, when all threads rest; with BRAZE_DISABLE=1 the same
-rounds run on XLA:CPU. The exit code is 1 if a result was wrong or memory grew by more than 5 % over the second
-half (and by more than 16 MiB).
+same bits. With --only-corpus nothing is traced, so that JAX's own memory does not grow. Memory is printed after every
+--every rounds, when all threads rest; with BRAZE_DISABLE=1 the same rounds run on XLA:CPU. The exit code is 1 if a
+result was wrong or memory grew by more than 5 % over the second half (and by more than 16 MiB).
 """
 import argparse
 import ctypes
@@ -85,9 +85,9 @@ DTYPES = {"f64": np.dtype("float64"), "f32": np.dtype("float32"), "f16": np.dtyp
 
 
 class Soak:
-    def __init__(self, seed, corpus):
+    def __init__(self, seed, corpus, only_corpus):
         self.random = random.Random(seed)
-        self.corpus = corpus
+        self.corpus, self.only_corpus = corpus, only_corpus
         self.ran = self.refused = 0
         self.count = 0
         self.wrong = []
@@ -177,7 +177,7 @@ class Soak:
     def run(self, rounds, rest):
         kinds = [self.program] * 6 + [self.failing_callback, self.donation, self.deletion]
         if self.corpus:
-            kinds += [self.corpus_program] * 6
+            kinds = (not self.only_corpus) * kinds + [self.corpus_program] * 6
         while True:
             for _ in range(rounds):
                 try:
@@ -240,6 +240,7 @@ def main():
     p.add_argument("--threads", type=int, default=3)
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--corpus", type=pathlib.Path)
+    p.add_argument("--only-corpus", action="store_true", help="no programs that JAX would have to trace")
     p.add_argument("--maps", action="store_true", help="print memory by kind of mapping, too")
     a = p.parse_args()
     import logging
@@ -249,7 +250,7 @@ def main():
         print(f"no programs in {a.corpus}: only made-up ones run")
     start = time.time()
     rest = Rest(a.threads + 1)
-    soaks = [Soak(a.seed + k, corpus) for k in range(a.threads)]
+    soaks = [Soak(a.seed + k, corpus, a.only_corpus) for k in range(a.threads)]
     threads = [threading.Thread(target=s.run, args=(max(a.every // a.threads, 1), rest), daemon=True) for s in soaks]
     for t in threads:
         t.start()
