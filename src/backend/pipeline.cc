@@ -13,8 +13,8 @@
 #include "base/fuel.h"
 #include "codegen/contraction_kernel.h"
 #include "passes/cleanup.h"
-#include "passes/control.h"
 #include "passes/complex_dot.h"
+#include "passes/control.h"
 #include "passes/dot_to_sums.h"
 #include "passes/expand.h"
 #include "passes/fuse.h"
@@ -56,9 +56,9 @@ const Pass kPasses[] = {
     {{"fuse", "instructions are grouped into kernels"},
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
-constexpr std::string_view kStandard[] = {"inline",  "cleanup",      "control", "expand",  "repeated-dot", "complex-dot",
-                                          "cleanup", "sort-to-topk", "transposed-dot", "dot-to-sums",
-                                          "recompute", "fuse"};
+constexpr std::string_view kStandard[] = {
+    "inline",       "cleanup",     "control",   "expand",       "repeated-dot",   "complex-dot",
+    "cleanup",      "sort-to-topk", "transposed-dot", "dot-to-sums", "recompute",  "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)

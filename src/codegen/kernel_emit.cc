@@ -168,7 +168,8 @@ class PhaseEmitter {
         case Stmt::Kind::kLet: bind(scope, s.let.var, scope.emitter->emit(s.let.value)); break;
         case Stmt::Kind::kLoop:
           if (s.loop->kind == LoopKind::kVector && phase_.width > 1) vector_loop(scope, *s.loop);
-          else if (s.loop->kind == LoopKind::kTile && scope.width == s.loop->extent) tile_loop(scope, *s.loop);
+          else if (s.loop->kind == LoopKind::kTile && scope.width == s.loop->extent)
+            tile_loop(scope, *s.loop);
           else serial_loop(scope, *s.loop);
       }
     }
@@ -345,9 +346,12 @@ class PhaseEmitter {
         iteration(b_.getInt64(i), [&](size_t k) { return vectors[k][i]; });
     } else {
       const std::vector<llvm::Value*> kept = keep(vectors);
+      const auto load = [&](size_t k, llvm::Value* i) {
+        llvm::Type* type = vectors[k][0]->getType();
+        return b_.CreateLoad(type, b_.CreateGEP(type, kept[k], i));
+      };
       counted_loop(b_.getInt64(0), b_.getInt64(l.extent), [&](llvm::Value* i) {
-        iteration(i, [&](size_t k) { return b_.CreateLoad(vectors[k][0]->getType(),
-                                                          b_.CreateGEP(vectors[k][0]->getType(), kept[k], i)); });
+        iteration(i, [&](size_t k) { return load(k, i); });
       }, 1, true);
     }
     scope.bound.resize(bound);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles: as many iterations of a loop as a vector has lanes, of which each wants a strided vector from memory
-// that the next one's neighbours lie beside.
+// Tiles: as many iterations of a loop as a vector has lanes, of which each wants a strided vector
+// from memory that the next one's neighbours lie beside.
 //
-//   lane j of iteration u: a[j·stride + u]     W whole vectors a[j·stride …], transposed in registers
+//   lane j of iteration u: a[j·stride + u]     W whole vectors a[j·stride …], transposed in
+//   registers
 #include <cstdlib>
 
 #include "codegen/scalar_emit_impl.h"
@@ -16,7 +17,8 @@ using scalar::Node;
 
 constexpr int64_t kMostShuffled = 4;  // strides that ordinary loads and shuffles serve
 
-// Half of the elements of x and y: blocks of `block` elements, in the order that `pick` gives for the block's number.
+// Half of the elements of x and y: blocks of `block` elements, in the order that `pick` gives for
+// the block's number.
 template <typename F>
 Value* blocks_of(llvm::IRBuilderBase& b, Value* x, Value* y, int width, int block, F pick) {
   llvm::SmallVector<int, 64> lanes(width);
@@ -24,7 +26,8 @@ Value* blocks_of(llvm::IRBuilderBase& b, Value* x, Value* y, int width, int bloc
   return b.CreateShuffleVector(x, y, lanes);
 }
 
-// Row i's element j becomes row j's element i: first within 128-bit parts, by unpacking, then the parts.
+// Row i's element j becomes row j's element i: first within 128-bit parts, by unpacking, then the
+// parts.
 void transpose(llvm::IRBuilderBase& b, std::vector<Value*>& rows, int in_part) {
   const int width = static_cast<int>(rows.size()), parts = width / in_part;
   std::vector<Value*> next(rows.size());
@@ -33,18 +36,20 @@ void transpose(llvm::IRBuilderBase& b, std::vector<Value*>& rows, int in_part) {
       for (int i = 0; i < in_part / 2; ++i)
         for (int high = 0; high < 2; ++high)
           // In each part: its elements from the low or high half of x's and y's, in turn.
-          next[g + 2 * i + high] = blocks_of(b, rows[g + i], rows[g + i + in_part / 2], width, 1, [&](int e) {
-            const int part = e / in_part, at = e % in_part;
-            return (at % 2) * width + part * in_part + high * (in_part / 2) + at / 2;
-          });
+          next[g + 2 * i + high] =
+              blocks_of(b, rows[g + i], rows[g + i + in_part / 2], width, 1, [&](int e) {
+                const int part = e / in_part, at = e % in_part;
+                return (at % 2) * width + part * in_part + high * (in_part / 2) + at / 2;
+              });
     rows.swap(next);
   }
   for (int n = parts; n > 1; n /= 2) {
     for (int k = 0; k < in_part; ++k)
       for (int i = 0; i < parts / 2; ++i)
         for (int odd = 0; odd < 2; ++odd)
-          next[(i + odd * (parts / 2)) * in_part + k] = blocks_of(
-              b, rows[2 * i * in_part + k], rows[(2 * i + 1) * in_part + k], width, in_part, [&](int part) { return 2 * part + odd; });
+          next[(i + odd * (parts / 2)) * in_part + k] =
+              blocks_of(b, rows[2 * i * in_part + k], rows[(2 * i + 1) * in_part + k], width,
+                        in_part, [&](int part) { return 2 * part + odd; });
     rows.swap(next);
   }
 }
@@ -61,8 +66,8 @@ std::vector<Scalar> ScalarEmitter::transposable(absl::Span<const Scalar> roots, 
     if (!s || !e.g.depends_on(s, var) || !seen.emplace(s.id, true).second) continue;
     const Node& n = e.g[s];
     int64_t along = 0;
-    if (n.op == scalar::Op::kLoad && !n.args[1] && e.buffers.contains(n.imm) && byte_size(n.type) * e.width >= 16 &&
-        e.g.stride_in(n.args[0], var, &along) && along == 1) {
+    if (n.op == scalar::Op::kLoad && !n.args[1] && e.buffers.contains(n.imm) &&
+        byte_size(n.type) * e.width >= 16 && e.g.stride_in(n.args[0], var, &along) && along == 1) {
       const Access a = e.access_of_offset(n.args[0]);
       if (a.kind == Access::kStrided && std::abs(a.stride) > kMostShuffled) out.push_back(s);
     }

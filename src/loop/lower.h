@@ -51,8 +51,10 @@ int64_t inout_parameter(const Computation& fused, int64_t k);
 
 // Lowerings by kind.
 Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts);
-// False, and `k` as it was, if `values`, the results or what they are before a reshape, are not of this kind.
-bool lower_pieces(Kernel& k, const Computation& fused, absl::Span<const Instr* const> values, const Facts& facts);
+// False, and `k` as it was, if `values`, the results or what they are before a reshape, are not of
+// this kind.
+bool lower_pieces(Kernel& k, const Computation& fused, absl::Span<const Instr* const> values,
+                  const Facts& facts);
 // False, and `k` as it was, if nothing is read so or there are too few rows.
 bool lower_transpose(Kernel& k, const Computation& fused, const Facts& facts);
 Status lower_reduce(Kernel& k, const Computation& fused, const Facts& facts);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise kernels: all outputs over one iteration space. The innermost dimensions are merged into
-// one vector loop as far as every access keeps a constant stride along it. Where the results are
-// interleaved from arrays padded between their elements,
+// Elementwise kernels: all outputs over one iteration space. The innermost dimensions are merged
+// into one vector loop as far as every access keeps a constant stride along it. Where the results
+// are interleaved from arrays padded between their elements,
 //
-//   r[i] = a[i / 2] if i is even, else b[i / 2]        (pad(a, interior 1) + pad(b, interior 1, low 1),
-//                                                       or concatenate(a, b) along a last dimension of 2)
+//   r[i] = a[i / 2] if i is even, else b[i / 2]     (pad(a, interior 1) + pad(b, interior 1, low 1),
+//                                                    or a and b along a last dimension of 2)
 //
 // an iteration of the vector loop makes each of the elements between two of one array: nothing is
 // divided or chosen in the lanes, and what is padded is computed only where it is not hidden.
@@ -17,8 +17,8 @@ namespace {
 
 using scalar::Value;
 
-// True if every load of the kernel moves by a small constant along `var`, and no index needs a division
-// in each lane.
+// True if every load of the kernel moves by a small constant along `var`, and no index needs a
+// division in each lane.
 bool regular(const Kernel& k, int64_t var, int64_t* irregular_loads) {
   *irregular_loads = 0;
   for (int32_t i = 0; i < k.graph.size(); ++i) {
@@ -27,13 +27,15 @@ bool regular(const Kernel& k, int64_t var, int64_t* irregular_loads) {
     if (divides && n.type == Dtype::kS64 && k.graph.depends_on(Scalar{i}, var)) ++*irregular_loads;
     if (n.op != scalar::Op::kLoad) continue;
     int64_t stride = 0;
-    if (!k.graph.stride_in(n.args[0], var, &stride) || stride < -2 || stride > 2) ++*irregular_loads;
+    if (!k.graph.stride_in(n.args[0], var, &stride) || stride < -2 || stride > 2)
+      ++*irregular_loads;
   }
   return *irregular_loads == 0;
 }
 
-// What a kernel's iterations walk: the results' dimensions, or, if all results are reshaped, those before: the order of
-// elements is the same, and what is repeated or cut there needs no division here.
+// What a kernel's iterations walk: the results' dimensions, or, if all results are reshaped, those
+// before: the order of elements is the same, and what is repeated or cut there needs no division
+// here.
 struct Space {
   std::vector<const Instr*> values;
   Dims dims;
@@ -42,9 +44,12 @@ struct Space {
 Result<Space> space_of(const Computation& fused) {
   Space s{outputs(fused), {}};
   const auto equal = [&] {
-    return std::all_of(s.values.begin(), s.values.end(), [&](const Instr* o) { return o->shape.dims == s.values[0]->shape.dims; });
+    return std::all_of(s.values.begin(), s.values.end(),
+                       [&](const Instr* o) { return o->shape.dims == s.values[0]->shape.dims; });
   };
-  const auto reshaped = [](const Instr* o) { return o->op == Op::kReshape && o->operand(0)->op != Op::kParameter; };
+  const auto reshaped = [](const Instr* o) {
+    return o->op == Op::kReshape && o->operand(0)->op != Op::kParameter;
+  };
   if (!equal()) return unimplemented("outputs over different iteration spaces");
   const Space given = s;
   while (std::all_of(s.values.begin(), s.values.end(), reshaped)) {
@@ -64,18 +69,21 @@ struct Candidate {
   Status status;
 };
 
-// How many neighbours of `i`, of as many elements as the kernel's results, come from as many arrays.
+// How many neighbours of `i`, of as many elements as the kernel's results, come from as many
+// arrays.
 int64_t period(const Instr& i, const Dims& dims) {
   if (i.op == Op::kPad && !i.shape.dims.empty() && i.shape.dims.back() == dims.back())
     return std::min<int64_t>(i.as<PadAttrs>().interior.back(), INT64_MAX - 1) + 1;
   if (i.op != Op::kConcatenate || i.shape.elements() != product(dims)) return 1;
   const auto d = static_cast<size_t>(i.as<DimsAttrs>().dimensions[0]);
-  const bool single = std::all_of(i.operands.begin(), i.operands.end(), [&](const Instr* o) { return o->shape.dims[d] == 1; });
+  const bool single = std::all_of(i.operands.begin(), i.operands.end(),
+                                  [&](const Instr* o) { return o->shape.dims[d] == 1; });
   const DimSpan after(i.shape.dims.data() + d + 1, i.shape.dims.size() - d - 1);
   return single && product(after) == 1 ? i.shape.dims[d] : 1;
 }
 
-// How many neighbours along the last dimension an iteration should make: 1 if nothing is interleaved.
+// How many neighbours along the last dimension an iteration should make: 1 if nothing is
+// interleaved.
 constexpr int64_t kMostNeighbours = 4;
 
 int64_t interleaved(const Computation& fused, const Dims& dims) {
@@ -92,8 +100,8 @@ int64_t interleaved(const Computation& fused, const Dims& dims) {
 
 // The kernel with dimensions [split, rank) merged into the vector loop, an iteration of which makes
 // `step` neighbours.
-Candidate build(const Kernel& base, const Computation& fused, const Space& space, const Facts& facts, int64_t split,
-                int64_t step) {
+Candidate build(const Kernel& base, const Computation& fused, const Space& space,
+                const Facts& facts, int64_t split, int64_t step) {
   Candidate c{base, 0, absl::OkStatus()};
   Kernel& k = c.kernel;
   scalar::Graph& g = k.graph;
@@ -183,13 +191,18 @@ Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts) {
     TRY(consider(split, step));
     if (best.irregular == 0 || facts.trial) break;
   }
-  // A few elements that come from different places, or several times from one: an iteration makes all of them.
+  // A few elements that come from different places, or several times from one: an iteration makes
+  // all of them.
   constexpr int32_t kMostNodes = 400;
-  if (best.irregular > 0 && !facts.trial && step == 1 && dims.back() > 1 && dims.back() <= kMostNeighbours &&
-      best.kernel.graph.size() < kMostNodes && product(dims) >= 8 * dims.back())
+  if (best.irregular > 0 && !facts.trial && step == 1 && dims.back() > 1 &&
+      dims.back() <= kMostNeighbours && best.kernel.graph.size() < kMostNodes &&
+      product(dims) >= 8 * dims.back())
     TRY(consider(0, dims.back()));
-  if (best.kernel.phases[0].width > 1 && step == 1 && !facts.trial && lower_pieces(k, fused, space.values, facts)) return absl::OkStatus();
-  if (best.irregular > 0 && !facts.trial && lower_transpose(k, fused, facts)) return absl::OkStatus();
+  if (best.kernel.phases[0].width > 1 && step == 1 && !facts.trial &&
+      lower_pieces(k, fused, space.values, facts))
+    return absl::OkStatus();
+  if (best.irregular > 0 && !facts.trial && lower_transpose(k, fused, facts))
+    return absl::OkStatus();
   k = std::move(best.kernel);
   return absl::OkStatus();
 }

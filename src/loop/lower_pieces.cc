@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise kernels whose rows are put together from pieces: padded, concatenated, rolled.
 //
-//   concatenate(a[n,10], b[n,20])      for each row: a loop over 10 columns that reads a, one over 20 that reads b
+//   concatenate(a[n,10], b[n,20])      for each row a loop over a's columns and one over b's,
 //
 // rather than one that asks in each lane which of the two it is.
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace braze::loop {
 namespace {
 
-constexpr int64_t kFewestRows = 64;     // fewer are cut into chunks, for the threads
+constexpr int64_t kFewestRows = 64;  // fewer are cut into chunks, for the threads
 constexpr int64_t kFewestColumns = 32;
 constexpr size_t kMostPieces = 8;
 constexpr int64_t kMostNodes = 1500;
@@ -20,7 +20,11 @@ constexpr int64_t kMostNodes = 1500;
 // One phase's worth of nodes for elements (row, start + lane).
 struct Row {
   Row(Kernel& kernel, const Computation& fused, const Dims& dims)
-      : k(kernel), e(kernel), outer(dims.data(), dims.size() - 1), rows(product(outer)), var(kernel.new_var()) {
+      : k(kernel),
+        e(kernel),
+        outer(dims.data(), dims.size() - 1),
+        rows(product(outer)),
+        var(kernel.new_var()) {
     bind_parameters(e, fused);
     item = k.graph.index_var(var, std::max<int64_t>(rows, 1));
   }
@@ -47,7 +51,9 @@ std::set<int64_t> cuts(const scalar::Graph& graph, int64_t var, int64_t columns)
     for (int side = 0; side < 2; ++side) {
       const Scalar moving = n.args[side], fixed = n.args[1 - side];
       int64_t stride = 0;
-      if (g.type(moving) != Dtype::kS64 || !g.is_const(fixed) || !g.stride_in(moving, var, &stride) || stride != 1) continue;
+      if (g.type(moving) != Dtype::kS64 || !g.is_const(fixed) ||
+          !g.stride_in(moving, var, &stride) || stride != 1)
+        continue;
       const Scalar zero = g.constant_int(Dtype::kS64, 0);
       const Scalar first = g.substitute(moving, {var}, {zero});
       if (!g.is_const(first)) continue;
@@ -67,9 +73,12 @@ bool puts_together(const Computation& fused) {
 
 }  // namespace
 
-bool lower_pieces(Kernel& k, const Computation& fused, absl::Span<const Instr* const> values, const Facts& facts) {
+bool lower_pieces(Kernel& k, const Computation& fused, absl::Span<const Instr* const> values,
+                  const Facts& facts) {
   const Dims& dims = values[0]->shape.dims;
-  if (dims.empty() || dims.back() < kFewestColumns || product(dims) / dims.back() < kFewestRows || !puts_together(fused)) return false;
+  if (dims.empty() || dims.back() < kFewestColumns || product(dims) / dims.back() < kFewestRows ||
+      !puts_together(fused))
+    return false;
   const int64_t columns = dims.back();
   std::set<int64_t> starts;
   {
@@ -95,12 +104,14 @@ bool lower_pieces(Kernel& k, const Computation& fused, absl::Span<const Instr* c
     loop->var = out.new_var();
     loop->extent = end - *it;
     loop->kind = LoopKind::kVector;
-    const Scalar column = out.graph.add(out.graph.index_var(loop->var, loop->extent), row.e.index_const(*it));
+    const Scalar column =
+        out.graph.add(out.graph.index_var(loop->var, loop->extent), row.e.index_const(*it));
     const Index index = row.index(column);
     std::vector<scalar::Value> found;
     for (const Instr* o : values) found.push_back(row.e.element(o, index));
     for (size_t o = 0; o < values.size(); ++o)
-      store_value(out, &loop->body, first_output(fused) + static_cast<int64_t>(o), row.e.offset(dims, index), found[o]);
+      store_value(out, &loop->body, first_output(fused) + static_cast<int64_t>(o),
+                  row.e.offset(dims, index), found[o]);
     p.body.push_back(make_loop(loop));
   }
   if (!row.e.status().ok()) return false;

@@ -3,9 +3,10 @@
 //
 //   r[i, j] = a[j, i] + b[i, j]      a's neighbours lie along i, r's along j
 //
-// The space is walked in tiles of as many rows as a vector has lanes: a vector loop along j, in it a tile loop over
-// rows. Code for a tile reads whole vectors along i and transposes them in registers, so that each cache line
-// is read once. Rows that fill no tile are computed by a second phase, line by line.
+// The space is walked in tiles of as many rows as a vector has lanes: a vector loop along j, in it
+// a tile loop over rows. Code for a tile reads whole vectors along i and transposes them in
+// registers, so that each cache line is read once. Rows that fill no tile are computed by a second
+// phase, line by line.
 #include <algorithm>
 
 #include "loop/lower.h"
@@ -15,12 +16,13 @@ namespace {
 
 using scalar::Value;
 
-constexpr int64_t kMostShuffled = 4;  // strides that vector loads and shuffles serve
+constexpr int64_t kMostShuffled = 4;        // strides that vector loads and shuffles serve
 constexpr int64_t kLeastTransposed = 1024;  // elements
-constexpr int64_t kRowsPerItem = 64;  // neighbouring tiles share lines and pages
+constexpr int64_t kRowsPerItem = 64;        // neighbouring tiles share lines and pages
 constexpr int64_t kColumnsPerItem = 2048;
 
-// The dimension along which most of the loads that are strided in the last one lie side by side; -1: none.
+// The dimension along which most of the loads that are strided in the last one lie side by side;
+// -1: none.
 int64_t read_along(const Kernel& base, const Computation& fused, const Dims& dims) {
   Kernel k = base;
   Elements e(k);
@@ -37,8 +39,8 @@ int64_t read_along(const Kernel& base, const Computation& fused, const Dims& dim
   for (int32_t i = 0; i < k.graph.size(); ++i) {
     const scalar::Node& n = k.graph[Scalar{i}];
     int64_t stride = 0;
-    if (n.op != scalar::Op::kLoad || n.args[1] || !k.graph.stride_in(n.args[0], vars.back(), &stride) ||
-        std::abs(stride) <= kMostShuffled)
+    if (n.op != scalar::Op::kLoad || n.args[1] ||
+        !k.graph.stride_in(n.args[0], vars.back(), &stride) || std::abs(stride) <= kMostShuffled)
       continue;
     for (size_t d = 0; d + 1 < dims.size(); ++d)
       if (k.graph.stride_in(n.args[0], vars[d], &stride) && stride == 1) ++votes[d];
@@ -54,8 +56,8 @@ struct Space {
 };
 
 // Stores of all outputs at (outer, row, column).
-void store_at(Kernel& k, Elements& e, const Computation& fused, const Space& s, const Index& outer, Scalar row,
-              Scalar column, std::vector<Stmt>* body) {
+void store_at(Kernel& k, Elements& e, const Computation& fused, const Space& s, const Index& outer,
+              Scalar row, Scalar column, std::vector<Stmt>* body) {
   Index index = outer;
   index.insert(index.begin() + s.along, row);
   index.push_back(column);
@@ -63,7 +65,8 @@ void store_at(Kernel& k, Elements& e, const Computation& fused, const Space& s, 
   std::vector<Value> values;
   for (const Instr* o : outs) values.push_back(e.element(o, index));
   for (size_t o = 0; o < outs.size(); ++o)
-    store_value(k, body, first_output(fused) + static_cast<int64_t>(o), e.offset(s.dims, index), values[o]);
+    store_value(k, body, first_output(fused) + static_cast<int64_t>(o), e.offset(s.dims, index),
+                values[o]);
 }
 
 std::shared_ptr<Loop> loop_over(Kernel& k, LoopKind kind, int64_t extent) {
@@ -87,19 +90,23 @@ Status add_tiles(Kernel& k, const Computation& fused, const Space& s, int width)
   p.width = width;
   Elements e(k);
   bind_parameters(e, fused);
-  const Index at = e.delinearize(g.index_var(p.item_var, std::max<int64_t>(p.items, 1)), {product(s.outer), blocks, chunks});
+  const Index at = e.delinearize(g.index_var(p.item_var, std::max<int64_t>(p.items, 1)),
+                                 {product(s.outer), blocks, chunks});
   const Scalar start = g.mul(at[2], e.index_const(kColumnsPerItem));
   const Scalar first_tile = g.mul(at[1], e.index_const(per_item));
 
   auto vector = loop_over(k, LoopKind::kVector, std::min(columns, kColumnsPerItem));
-  if (chunks > 1) vector->count = g.min(e.index_const(kColumnsPerItem), g.sub(e.index_const(columns), start));
+  if (chunks > 1)
+    vector->count = g.min(e.index_const(kColumnsPerItem), g.sub(e.index_const(columns), start));
   auto tile_rows = loop_over(k, LoopKind::kSerial, per_item);
-  if (tiles % per_item != 0) tile_rows->count = g.min(e.index_const(per_item), g.sub(e.index_const(tiles), first_tile));
+  if (tiles % per_item != 0)
+    tile_rows->count = g.min(e.index_const(per_item), g.sub(e.index_const(tiles), first_tile));
   auto tile = loop_over(k, LoopKind::kTile, width);
 
   const Scalar number = g.add(first_tile, g.index_var(tile_rows->var, per_item));
   const Scalar row = g.add(g.mul(number, e.index_const(width)), g.index_var(tile->var, width));
-  const Scalar column = g.add(start, g.index_var(vector->var, std::max<int64_t>(vector->extent, 1)));
+  const Scalar column =
+      g.add(start, g.index_var(vector->var, std::max<int64_t>(vector->extent, 1)));
   store_at(k, e, fused, s, e.delinearize(at[0], s.outer), row, column, &tile->body);
   tile_rows->body.push_back(make_loop(tile));
   vector->body.push_back(make_loop(tile_rows));
@@ -120,7 +127,8 @@ Status add_rest(Kernel& k, const Computation& fused, const Space& s, int width) 
   p.width = width;
   Elements e(k);
   bind_parameters(e, fused);
-  const Index at = e.delinearize(g.index_var(p.item_var, std::max<int64_t>(p.items, 1)), {product(s.outer), rows});
+  const Index at = e.delinearize(g.index_var(p.item_var, std::max<int64_t>(p.items, 1)),
+                                 {product(s.outer), rows});
   auto vector = loop_over(k, LoopKind::kVector, s.dims.back());
   store_at(k, e, fused, s, e.delinearize(at[0], s.outer), g.add(e.index_const(first), at[1]),
            g.index_var(vector->var, std::max<int64_t>(vector->extent, 1)), &vector->body);

@@ -9,7 +9,8 @@
 namespace braze {
 namespace {
 
-constexpr int64_t kFewest = 8;  // rows, columns and terms: smaller products are better done in a loop
+constexpr int64_t kFewest =
+    8;  // rows, columns and terms: smaller products are better done in a loop
 
 bool is_large(const Instr& dot) {
   const auto& a = dot.as<DotAttrs>();
@@ -23,8 +24,9 @@ bool is_large(const Instr& dot) {
 }
 
 bool is_complex_product(const Instr& i) {
-  return i.op == Op::kDot && is_complex(i.shape.dtype) && i.operand(0)->shape.dtype == i.shape.dtype &&
-         i.operand(1)->shape.dtype == i.shape.dtype && !i.shape.has_bounded_dim() && is_large(i);
+  return i.op == Op::kDot && is_complex(i.shape.dtype) &&
+         i.operand(0)->shape.dtype == i.shape.dtype && i.operand(1)->shape.dtype == i.shape.dtype &&
+         !i.shape.has_bounded_dim() && is_large(i);
 }
 
 Instr* in_real_ones(Builder& b, const Instr& dot) {
@@ -36,7 +38,9 @@ Instr* in_real_ones(Builder& b, const Instr& dot) {
   }
   Shape shape = dot.shape;
   shape.dtype = real_of(dot.shape.dtype);
-  const auto product = [&](Instr* x, Instr* y) { return b.op_shaped(Op::kDot, shape, {x, y}, dot.attrs); };
+  const auto product = [&](Instr* x, Instr* y) {
+    return b.op_shaped(Op::kDot, shape, {x, y}, dot.attrs);
+  };
   Instr* real = b.sub(product(re[0], re[1]), product(im[0], im[1]));
   Instr* imaginary = b.add(product(re[0], im[1]), product(im[0], re[1]));
   return b.op(Op::kComplex, {real, imaginary});

@@ -125,7 +125,8 @@ class Fuser {
     }) && take_fuel("fuse", cone.members[0]->name);
     if (!fits)
       for (const Instr* m : cone.members) groups_.copied.erase(m);
-    if (fits && o_.trace) o_.trace(*cone.members[0], *groups_.list[cone.readers[0]].members[0], verdict);
+    if (fits && o_.trace)
+      o_.trace(*cone.members[0], *groups_.list[cone.readers[0]].members[0], verdict);
     return fits;
   }
 
@@ -282,8 +283,8 @@ class Fuser {
     for (Instr* i : order) {
       absl::InlinedVector<Instr*, 4> operands;
       for (size_t k = 0; k < i->operands.size(); ++k) {
-        // An update's target is memory to write to, an input of its own even if others read the value. Kernels of
-        // products read arrays in memory.
+        // An update's target is memory to write to, an input of its own even if others read the
+        // value. Kernels of products read arrays in memory.
         const bool stored = (k == 0 && is_update(*i)) || is_large_operand(*i, k);
         const bool own = stored && !inside.contains(i->operands[k]);
         operands.push_back(own ? input(i->operands[k]) : value(value, i->operands[k]));

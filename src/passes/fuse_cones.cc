@@ -14,10 +14,12 @@ namespace {
 constexpr int64_t kLeastBytes = 32 << 10;  // smaller values stay in the first cache
 constexpr size_t kMostMembers = 8;
 constexpr size_t kMostReaders = 4;
-constexpr float kMostCost = 24;  // an element of all repetitions, as OpDef::cost counts: less than 8 B of traffic
+constexpr float kMostCost =
+    24;  // an element of all repetitions, as OpDef::cost counts: less than 8 B of traffic
 
 bool repeats_cheaply(const Instr& i) {
-  if (!i.shape.is_array() || i.shape.quant || i.shape.has_bounded_dim() || !i.calls.empty()) return false;
+  if (!i.shape.is_array() || i.shape.quant || i.shape.has_bounded_dim() || !i.calls.empty())
+    return false;
   return i.op == Op::kBroadcast || (def(i).has(kElementwise) && def(i).emit);
 }
 
@@ -27,10 +29,12 @@ class Finder {
       : groups_(groups), copies_(copies), live_(live) {}
 
   std::optional<Cone> find(const Instr* top) {
-    if (!repeats_cheaply(*top) || top->shape.bytes() < kLeastBytes || !is_read_by_groups(*top)) return std::nullopt;
+    if (!repeats_cheaply(*top) || top->shape.bytes() < kLeastBytes || !is_read_by_groups(*top))
+      return std::nullopt;
     add(top);
     if (cone_.readers.size() < 2 || !is_read_by_heavy()) return std::nullopt;
-    // Users before their operands: whether all users of one belong to the cone is known when it is its turn.
+    // Users before their operands: whether all users of one belong to the cone is known when it is
+    // its turn.
     while (!border_.empty()) {
       const Instr* o = border_.begin()->second;
       border_.erase(border_.begin());
@@ -40,7 +44,8 @@ class Finder {
       } else if (!add_leaf(*o)) {
         return std::nullopt;
       }
-      if (cone_.members.size() > kMostMembers || cone_.readers.size() > kMostReaders) return std::nullopt;
+      if (cone_.members.size() > kMostMembers || cone_.readers.size() > kMostReaders)
+        return std::nullopt;
     }
     const auto n = static_cast<int64_t>(cone_.readers.size());
     const bool saves = n * leaf_bytes_ < leaf_bytes_ + traffic_ && leaf_bytes_ <= written_;
@@ -65,7 +70,8 @@ class Finder {
 
   // Elementwise readers can become one kernel with what they read.
   bool is_read_by_heavy() const {
-    return std::any_of(cone_.readers.begin(), cone_.readers.end(), [&](int g) { return groups_.list[g].heavy; });
+    return std::any_of(cone_.readers.begin(), cone_.readers.end(),
+                       [&](int g) { return groups_.list[g].heavy; });
   }
 
   void add(const Instr* i) {
@@ -88,9 +94,11 @@ class Finder {
     for (const Instr* o : i->operands) border_[-groups_.position.at(o)] = o;
   }
 
-  // False for what would be computed where the cone is, and never be written: then nothing is saved.
+  // False for what would be computed where the cone is, and never be written: then nothing is
+  // saved.
   bool add_leaf(const Instr& o) {
-    const bool ours = std::all_of(o.users.begin(), o.users.end(), [&](const Instr* u) { return !live_.contains(u) || has(u); });
+    const bool ours = std::all_of(o.users.begin(), o.users.end(),
+                                  [&](const Instr* u) { return !live_.contains(u) || has(u); });
     if (ours && is_fusible(o)) return false;
     if (o.shape.is_array()) leaf_bytes_ += o.shape.bytes();
     return o.shape.is_array();
@@ -100,7 +108,8 @@ class Finder {
   const Copies& copies_;
   const absl::flat_hash_set<const Instr*>& live_;
   Cone cone_;
-  std::map<int64_t, const Instr*> border_;  // operands of members to look at, by descending position
+  std::map<int64_t, const Instr*>
+      border_;  // operands of members to look at, by descending position
   int64_t leaf_bytes_ = 0;
   int64_t written_ = 0;  // bytes of what readers would find in memory
   int64_t traffic_ = 0;  // bytes of writing and reading these
