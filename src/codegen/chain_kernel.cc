@@ -270,18 +270,10 @@ Result<ContractionPlan> plan_chain(const loop::Kernel& kernel, const Target& tar
 
 Result<EmittedKernel> emit_chain(llvm::Module& module, const loop::Kernel& kernel, std::string_view name,
                                  const Target& target, const EmitOptions& options) {
-  std::vector<std::string> known;
-  for (llvm::Function& f : module) known.push_back(f.getName().str());
+  const FunctionNames before = function_names(module);
   ChainEmitter emitter(kernel, target, options);
   ASSIGN(ContractionPlan plan, emitter.emit(module, name));
-  for (llvm::Function& f : module)
-    if (!f.isDeclaration() && std::find(known.begin(), known.end(), f.getName().str()) == known.end())
-      set_function_attributes(f, target);
-  EmittedKernel out;
-  out.scratch_bytes = plan.scratch_bytes;
-  out.workspace_bytes = plan.workspace_bytes;
-  for (const ContractionPhase& p : plan.phases) out.phases.push_back({p.function, p.items, p.grain});
-  return out;
+  return emitted(module, before, plan, target);
 }
 
 }  // namespace braze::codegen

@@ -217,14 +217,30 @@ Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Targe
   return plan_gemm(spec, own, "contraction", hooks);
 }
 
+FunctionNames function_names(const llvm::Module& module) {
+  FunctionNames out;
+  for (const llvm::Function& f : module) out.insert(f.getName().str());
+  return out;
+}
+
+EmittedKernel emitted(llvm::Module& module, const FunctionNames& before, const ContractionPlan& plan,
+                      const Target& target) {
+  for (llvm::Function& f : module)
+    if (!f.isDeclaration() && !before.contains(f.getName().str())) set_function_attributes(f, target);
+  EmittedKernel out;
+  out.scratch_bytes = plan.scratch_bytes;
+  out.workspace_bytes = plan.workspace_bytes;
+  for (const ContractionPhase& p : plan.phases) out.phases.push_back({p.function, p.items, p.grain});
+  return out;
+}
+
 Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel& kernel,
                                        std::string_view name, const Target& target,
                                        const EmitOptions& options) {
   const Contraction& c = *kernel.contraction;
   const Target own = product_target(c, target);
   int workspace = static_cast<int>(kernel.buffers.size());
-  std::vector<std::string> known;
-  for (llvm::Function& f : module) known.push_back(f.getName().str());
+  const FunctionNames before = function_names(module);
   ContractionHooks hooks;
   ContractionPlan plan;
   if (c.is_conv) {
@@ -238,15 +254,7 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
     hooks.epilogue_of_sum = is_of_sum(kernel);
     ASSIGN(plan, emit_gemm(module, name, spec, own, hooks));
   }
-  for (llvm::Function& f : module)
-    if (!f.isDeclaration() &&
-        std::find(known.begin(), known.end(), f.getName().str()) == known.end())
-      set_function_attributes(f, target);
-  EmittedKernel out;
-  out.scratch_bytes = plan.scratch_bytes;
-  out.workspace_bytes = plan.workspace_bytes;
-  for (const ContractionPhase& p : plan.phases) out.phases.push_back({p.function, p.items, p.grain});
-  return out;
+  return emitted(module, before, plan, target);
 }
 
 }  // namespace braze::codegen

@@ -3,8 +3,10 @@
 // kernel's scalar DAG through their hooks.
 #pragma once
 
+#include <string>
 #include <string_view>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "codegen/contraction.h"
 #include "codegen/gemm.h"
@@ -18,6 +20,13 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
 
 // Sizes and phases of a contraction kernel, without generating code.
 Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Target& target);
+
+// The functions of a module before a kernel's are added.
+using FunctionNames = absl::flat_hash_set<std::string>;
+FunctionNames function_names(const llvm::Module& module);
+// The kernel that `plan` describes, its new functions with the target's attributes.
+EmittedKernel emitted(llvm::Module& module, const FunctionNames& before, const ContractionPlan& plan,
+                      const Target& target);
 
 // The parts of a chain (chain_kernel.h): a product as the GEMM generator takes it, without a workspace, the
 // target as its sums want it, and the kernel's epilogue.

@@ -61,6 +61,8 @@ enum class Mode : uint8_t {
   kSplat,   // uniform, as a vector
 };
 
+constexpr int64_t kMaxShuffleStride = 4;  // larger strides are read lane by lane, or in tiles
+
 // How a vector load addresses memory.
 struct Access {
   enum Kind : uint8_t { kUniform, kStrided, kGather } kind = kGather;
@@ -149,6 +151,7 @@ struct ScalarEmitter::Impl {
                     const StoreOptions& o);
   void store_lanes(const BufferBinding& buffer, absl::Span<llvm::Value* const> pointers,
                    llvm::Value* value, llvm::Value* lane_mask);
+  static llvm::Align element_align(const BufferBinding& buffer, Dtype t);
   bool has_masked(Dtype t) const;  // masked contiguous accesses are single instructions
 };
 

@@ -23,16 +23,15 @@ using llvm::Value;
 using scalar::Node;
 
 constexpr int kZeroBytes = 512;
-constexpr int kMaxShuffleStride = 4;
 
 bool is_vector(Value* v) { return v->getType()->isVectorTy(); }
 
-llvm::Align element_align(const BufferBinding& buffer, Dtype t) {
+}  // namespace
+
+llvm::Align ScalarEmitter::Impl::element_align(const BufferBinding& buffer, Dtype t) {
   const int64_t size = byte_size(t);
   return llvm::Align(std::min(size, std::max<int64_t>(buffer.align, 1)));
 }
-
-}  // namespace
 
 bool ScalarEmitter::Impl::has_masked(Dtype t) const {
   return target.avx512 || (target.avx2 && byte_size(t) >= 4);
@@ -366,7 +365,7 @@ void ScalarEmitter::store(int64_t buffer_id, Dtype t, Scalar offset, Value* valu
   Value* v = is_vector(value) ? e.b.CreateExtractElement(value, uint64_t{0}) : value;
   Value* p = e.address(buffer, t, e.get(offset, Mode::kBase), e.g.type(offset));
   if (o.condition) p = e.b.CreateSelect(e.get(o.condition, Mode::kBase), p, e.scratch());
-  Value* st = e.b.CreateAlignedStore(e.to_memory(t, v), p, element_align(buffer, t));
+  Value* st = e.b.CreateAlignedStore(e.to_memory(t, v), p, Impl::element_align(buffer, t));
   if (!o.condition) e.attach(st, buffer, false);
 }
 
@@ -394,7 +393,7 @@ void ScalarEmitter::store_interleaved(int64_t buffer_id, Dtype t, Scalar offset,
       r = e.b.CreateShuffleVector(r, parts[k], pick);
     }
     Value* to = e.b.CreateConstGEP1_64(element, p, int64_t{j} * width);
-    e.attach(e.b.CreateAlignedStore(r, to, element_align(buffer, t)), buffer, false);
+    e.attach(e.b.CreateAlignedStore(r, to, Impl::element_align(buffer, t)), buffer, false);
   }
 }
 

@@ -15,8 +15,6 @@ namespace {
 using llvm::Value;
 using scalar::Node;
 
-constexpr int64_t kMostShuffled = 4;  // strides that ordinary loads and shuffles serve
-
 // Half of the elements of x and y: blocks of `block` elements, in the order that `pick` gives for
 // the block's number.
 template <typename F>
@@ -69,7 +67,7 @@ std::vector<Scalar> ScalarEmitter::transposable(absl::Span<const Scalar> roots, 
     if (n.op == scalar::Op::kLoad && !n.args[1] && e.buffers.contains(n.imm) &&
         byte_size(n.type) * e.width >= 16 && e.g.stride_in(n.args[0], var, &along) && along == 1) {
       const Access a = e.access_of_offset(n.args[0]);
-      if (a.kind == Access::kStrided && std::abs(a.stride) > kMostShuffled) out.push_back(s);
+      if (a.kind == Access::kStrided && std::abs(a.stride) > kMaxShuffleStride) out.push_back(s);
     }
     for (Scalar a : n.args) todo.push_back(a);
   }
@@ -83,7 +81,7 @@ std::vector<Value*> ScalarEmitter::load_transposed(Scalar load) {
   const int64_t stride = e.access_of_offset(n.args[0]).stride;
   llvm::Type* element = memory_type(e.b.getContext(), n.type);
   auto* type = llvm::FixedVectorType::get(element, e.width);
-  const llvm::Align align(std::min<int64_t>(byte_size(n.type), std::max<int64_t>(buffer.align, 1)));
+  const llvm::Align align = Impl::element_align(buffer, n.type);
   Value* base = e.address(buffer, n.type, e.get(n.args[0], Mode::kBase), e.g.type(n.args[0]));
   std::vector<Value*> rows;
   for (int j = 0; j < e.width; ++j) {

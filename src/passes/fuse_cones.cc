@@ -7,6 +7,7 @@
 #include "loop/elements.h"
 #include "ops/op_def.h"
 #include "passes/fuse.h"
+#include "passes/recompute.h"
 
 namespace braze::fusion {
 namespace {
@@ -17,11 +18,7 @@ constexpr size_t kMostReaders = 4;
 constexpr float kMostCost =
     24;  // an element of all repetitions, as OpDef::cost counts: less than 8 B of traffic
 
-bool repeats_cheaply(const Instr& i) {
-  if (!i.shape.is_array() || i.shape.quant || i.shape.has_bounded_dim() || !i.calls.empty())
-    return false;
-  return i.op == Op::kBroadcast || (def(i).has(kElementwise) && def(i).emit);
-}
+bool joins(const Instr& i) { return i.op != Op::kReshape && repeats_cheaply(i); }
 
 class Finder {
  public:
@@ -29,7 +26,7 @@ class Finder {
       : groups_(groups), copies_(copies), live_(live) {}
 
   std::optional<Cone> find(const Instr* top) {
-    if (!repeats_cheaply(*top) || top->shape.bytes() < kLeastBytes || !is_read_by_groups(*top))
+    if (!joins(*top) || top->shape.bytes() < kLeastBytes || !is_read_by_groups(*top))
       return std::nullopt;
     add(top);
     if (cone_.readers.size() < 2 || !is_read_by_heavy()) return std::nullopt;
@@ -39,7 +36,7 @@ class Finder {
       const Instr* o = border_.begin()->second;
       border_.erase(border_.begin());
       if (o->shape.is_array() && o->shape.elements() * 16 <= top->shape.elements()) continue;
-      if (repeats_cheaply(*o) && is_read_by_groups(*o)) {
+      if (joins(*o) && is_read_by_groups(*o)) {
         add(o);
       } else if (!add_leaf(*o)) {
         return std::nullopt;

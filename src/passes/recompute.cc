@@ -18,13 +18,6 @@ constexpr size_t kMostLeaves = 3;          // large values that are read instead
 
 bool is_large(const Instr& i) { return i.shape.is_array() && i.shape.bytes() >= kLeastBytes; }
 
-bool repeats_cheaply(const Instr& i) {
-  if (!i.shape.is_array() || i.shape.quant || i.shape.has_bounded_dim() || !i.calls.empty()) return false;
-  if (i.op == Op::kBroadcast || i.op == Op::kReshape) return true;
-  const OpDef& d = def(i);
-  return d.has(kElementwise) && d.emit;
-}
-
 // The operations to repeat for one value at its late readers.
 struct Cone {
   Instr* value;
@@ -149,6 +142,13 @@ class Recomputer {
 };
 
 }  // namespace
+
+bool repeats_cheaply(const Instr& i) {
+  if (!i.shape.is_array() || i.shape.quant || i.shape.has_bounded_dim() || !i.calls.empty()) return false;
+  if (i.op == Op::kBroadcast || i.op == Op::kReshape) return true;
+  const OpDef& d = def(i);
+  return d.has(kElementwise) && d.emit;
+}
 
 Status recompute(Module& m) {
   for (Computation* c : computation_post_order(m)) Recomputer(c).run();

@@ -20,4 +20,7 @@ namespace braze {
 
 Status recompute(Module& m);
 
+// An operation that costs little and reads no more than its operands: it may be done again.
+bool repeats_cheaply(const Instr& i);
+
 }  // namespace braze

@@ -40,6 +40,9 @@ std::string decision(const Instr& p, const Instr& c, std::string_view verdict) {
   const int64_t bytes = p.shape.is_array() ? 2 * p.shape.bytes() : 0;
   const bool fused = verdict == "fused";
   // Groups side by side that read the same arrays: what is saved is reading them twice.
+  if (verdict == "computed in each reader" || verdict == "copied into its readers")
+    return absl::StrFormat("  %-24s -> %-24s %s: saves %s\n", p.name, "several groups",
+                           std::string(verdict), amount(static_cast<double>(bytes)));
   if (verdict.substr(0, 10) == "one kernel")
     return absl::StrFormat("  %-24s +  %-24s merged: %s\n", p.name, c.name, std::string(verdict));
   return absl::StrFormat("  %-24s -> %-24s %s%s: %s %sB of traffic\n", p.name, c.name,
