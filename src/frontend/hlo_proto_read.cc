@@ -10,6 +10,7 @@
 #include "frontend/hlo_proto_io.h"
 #include "ops/bitcast_layout.h"
 #include "ops/laws.h"
+#include "ops/listed_sizes.h"
 #include "ops/op_def.h"
 #include "ops/replica_groups.h"
 #include "ops/spelled_op.h"
@@ -459,6 +460,7 @@ Status ModuleReader::finish() {
     TRY(check_callee_count(*p.instr));
   }
   TRY(check_call_graph(*module_));
+  TRY(list_reshape_sizes(*module_));
   if (options_.check)
     for (Pending& p : pending_) TRY(check_shape(*p.instr));
   return check_header(*module_);

@@ -100,7 +100,7 @@ class Padder {
       for (const Padded& p : values_[o].parts) padded |= p.is_padded();
       padded |= values_[o].array.is_padded();
     }
-    if (!padded) return copy(i);
+    if (!padded && !i.is(Op::kDynamicReshape)) return copy(i);
     const PaddedRule rule = padded_rule(i);
     if (!rule) return unimplemented("no rule for padded operands");
     std::vector<Padded> operands, results;
@@ -108,7 +108,7 @@ class Padder {
       if (!values_[o].parts.empty()) return unimplemented("a padded operand inside a tuple");
       operands.push_back(values_[o].array);
     }
-    PaddedContext context{b_, i, operands, results};
+    PaddedContext context{b_, i, operands, results, legal_};
     TRY(rule(context));
     if (i.shape.is_tuple()) values_[&i].parts = std::move(results);
     else values_[&i].array = results[0];
@@ -174,14 +174,8 @@ class Padder {
     if (!i.shape.is_dynamic(d)) return unimplemented("a static result of another size than its operand");
     // Elements that were padding until now become zeros.
     if (now) v.value = fill_padding(b_, v, {d}, b_.constant(Literal(Shape::scalar(v.value->shape.dtype))));
-    Instr* zero = b_.constant(Literal::scalar_int(Dtype::kS32, 0));
-    Instr* most = b_.constant(Literal::scalar_int(Dtype::kS32, bound));
-    Instr* clamped = b_.op(Op::kClamp, {zero, size, most});
-    if (!size->is_constant() || size->literal().get_int(0) < 0 || size->literal().get_int(0) > bound) {
-      Instr* fits = b_.compare(CompareDirection::kEq, size, clamped);
-      legal_ = legal_ ? b_.binary(Op::kAnd, legal_, fits) : fits;
-    }
-    v.set_size(d, clamped);
+    std::vector<Padded> none;
+    v.set_size(d, PaddedContext{b_, i, {}, none, legal_}.within(size, bound));
     values_[&i].array = v;
     return absl::OkStatus();
   }
@@ -198,7 +192,7 @@ class Padder {
   Builder b_;
   PaddedModule& out_;
   std::unordered_map<const Instr*, Value> values_;  // references into it stay good
-  Instr* legal_ = nullptr;  // all sizes set are within their bounds
+  Instr* legal_ = nullptr;  // all sizes set are within their bounds; null: they are in any case
 };
 
 // Sizes set to what they are already say nothing; front ends leave them behind.

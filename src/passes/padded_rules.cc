@@ -11,6 +11,8 @@ namespace {
 
 bool contains(DimSpan dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
 
+Instr* number(Builder& b, int64_t v) { return b.constant(Literal::scalar_int(Dtype::kS32, v)); }
+
 // The op itself on the padded values.
 Instr* same(PaddedContext& c) {
   std::vector<Instr*> operands;
@@ -54,48 +56,6 @@ Status transpose(PaddedContext& c) {
   return absl::OkStatus();
 }
 
-// Dimensions fall into groups of equal products. In a group the padded dimension must be the major
-// one on both sides, where its elements stay in front.
-Status reshape(PaddedContext& c) {
-  const Padded& p = c.operands[0];
-  Padded r{same(c), {}};
-  const Dims &from = p.value->shape.dims, &to = r.value->shape.dims;
-  size_t i = 0, j = 0;
-  while (i < from.size() || j < to.size()) {
-    const size_t i0 = i, j0 = j;
-    int64_t a = i < from.size() ? from[i++] : 1, b = j < to.size() ? to[j++] : 1;
-    if (a == 0 || b == 0) return unimplemented("a reshape of no elements");
-    while (a != b) {
-      if (a < b && i < from.size()) a *= from[i++];
-      else if (a > b && j < to.size()) b *= to[j++];
-      else return internal("reshape of ", to_string(p.value->shape), " to ", to_string(r.value->shape));
-    }
-    Instr* size = nullptr;
-    int64_t inner = 1;
-    for (size_t k = i0; k < i; ++k) {
-      if (size) inner *= from[k];
-      if (!p.size_of(k)) continue;
-      const bool major = std::all_of(from.begin() + i0, from.begin() + k, [](int64_t n) { return n == 1; });
-      if (size || !major) return unimplemented("a padded dimension merged into a larger one");
-      size = p.size[k];
-    }
-    if (!size) continue;
-    // The first dimension of the group that is not 1 takes the size, scaled by what is inside it.
-    size_t k = j0;
-    while (k + 1 < j && to[k] == 1) ++k;
-    if (k >= j) return unimplemented("a padded dimension that disappears");
-    int64_t rest = 1;
-    for (size_t q = k + 1; q < j; ++q) rest *= to[q];
-    if (inner != rest) {
-      if (inner % rest != 0) return unimplemented("a padded dimension that is split");
-      size = c.b.mul(size, c.b.constant(Literal::scalar_int(Dtype::kS32, inner / rest)));
-    }
-    r.set_size(static_cast<int64_t>(k), size);
-  }
-  c.results = {r};
-  return absl::OkStatus();
-}
-
 // Ops that leave every padded dimension of their operands where it is: `whole` says so of one.
 template <typename F>
 Status along(PaddedContext& c, F whole) {
@@ -108,7 +68,6 @@ Status along(PaddedContext& c, F whole) {
   return absl::OkStatus();
 }
 
-Instr* number(Builder& b, int64_t v) { return b.constant(Literal::scalar_int(Dtype::kS32, v)); }
 
 // Of n elements, those at start, start + stride, … that are below limit.
 Status slice(PaddedContext& c) {
@@ -404,11 +363,19 @@ Instr* fill_padding(Builder& b, const Padded& p, DimSpan dims, Instr* fill) {
   return inside ? b.select(inside, p.value, b.broadcast(fill, s.dims, {})) : p.value;
 }
 
+Instr* PaddedContext::within(Instr* size, int64_t bound) {
+  Instr* stays = b.op(Op::kClamp, {number(b, 0), size, number(b, bound)});
+  const bool known = size->is_constant() && size->literal().get_int(0) >= 0 && size->literal().get_int(0) <= bound;
+  if (!known) demand(b.compare(CompareDirection::kEq, size, stays));
+  return stays;
+}
+
 PaddedRule padded_rule(const Instr& instr) {
   switch (instr.op) {
     case Op::kBroadcast: return broadcast;
     case Op::kTranspose: return transpose;
-    case Op::kReshape: return reshape;
+    case Op::kReshape: return padded_reshape;
+    case Op::kDynamicReshape: return padded_dynamic_reshape;
     case Op::kSlice: return slice;
     case Op::kPad: return pad;
     case Op::kReverse: return reverse;

@@ -33,11 +33,21 @@ struct PaddedContext {
   const Instr& instr;
   absl::Span<const Padded> operands;
   std::vector<Padded>& results;  // one, or as many as the result tuple has elements
+  Instr*& legal;                 // a predicate that all sizes are within their bounds; null: they are
+
+  // From now on the program is legal only if p is true as well.
+  void demand(Instr* p) { legal = legal ? b.binary(Op::kAnd, legal, p) : p; }
+  // `size` (a scalar s32), demanded to be from 0 to `bound`, where it stays in any case.
+  Instr* within(Instr* size, int64_t bound);
 };
 using PaddedRule = Status (*)(PaddedContext&);
 
 // Null: none.
 PaddedRule padded_rule(const Instr& instr);
+
+// The rules of reshapes; passes/padded_reshape.cc.
+Status padded_reshape(PaddedContext& c);
+Status padded_dynamic_reshape(PaddedContext& c);
 
 // The shape with its bounds as sizes.
 Shape static_shape(const Shape& s);

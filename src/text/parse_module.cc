@@ -5,6 +5,7 @@
 
 #include "ops/bitcast_layout.h"
 #include "ops/laws.h"
+#include "ops/listed_sizes.h"
 #include "text/parser.h"
 
 namespace braze::text {
@@ -280,6 +281,7 @@ Status Parser::resolve(Pending& p) {
 Status Parser::finish() {
   for (Pending& p : pending_) TRY(resolve(p));
   TRY(check_call_graph(*module_));
+  TRY(list_reshape_sizes(*module_));
   if (options_.check) {
     for (Pending& p : pending_)
       if (Status s = check_shape(*p.instr); !s.ok())

@@ -216,6 +216,54 @@ TEST(Bounded, ReshapesAndConcatenations) {
                    " ROOT r = f32[<=6,4] concatenate(x, x), dimensions={1} }", 6);
 }
 
+// Everything in one dimension, where what counts is not in front of the padding.
+TEST(Bounded, MergedDimensions) {
+  expect_all_sizes("ENTRY e { x = f32[3,<=6] parameter(0)\n ROOT r = f32[<=18] reshape(x) }", 6);
+  expect_all_sizes("ENTRY e { x = f32[3,<=6,2] parameter(0)\n ROOT r = f32[1,<=36] reshape(x) }", 6);
+  expect_all_sizes("ENTRY e { x = s8[2,<=6,<=6] parameter(0)\n ROOT r = s8[<=72] reshape(x) }", 6);
+}
+
+// Sizes that are scalar operands, as in HLO, and a list, as in StableHLO.
+TEST(Bounded, ReshapesToSizesDecidedWhileRunning) {
+  auto reshaped = [](const std::string& from, const std::string& n, const std::string& sizes, const std::string& to) {
+    return "ENTRY e { x = " + from + " parameter(0)\n n = s32[] parameter(1)\n m = s32[] " + n +
+           "\n two = s32[] constant(2)\n three = s32[] constant(3)\n d = " + to + " dynamic-reshape(x, " + sizes +
+           ")\n ROOT r = " + to + " negate(d) }";
+  };
+  const std::string twice = "add(n, n)", same = "copy(n)";
+  for (const std::string d : {"f32", "s8", "c64"}) {
+    expect_all_sizes(reshaped(d + "[<=6,2]", twice, "m", d + "[<=12]"), 6);
+    expect_all_sizes(reshaped(d + "[<=6,2]", same, "m, two", d + "[<=6,2]"), 6);
+    expect_all_sizes(reshaped(d + "[<=6,6]", twice, "m, three", d + "[<=12,3]"), 6);
+    expect_all_sizes(reshaped(d + "[<=6,2]", same, "two, m", d + "[2,<=6]"), 6);
+    expect_all_sizes(reshaped(d + "[2,<=6]", same, "m, two", d + "[<=6,2]"), 6);
+    expect_all_sizes(reshaped(d + "[2,<=6,3]", twice, "three, m", d + "[3,<=12]"), 6);
+    expect_all_sizes(reshaped(d + "[<=6,<=6]", same, "m, n", d + "[<=8,<=7]"), 6);
+    expect_all_sizes(reshaped(d + "[<=6,2]", same, "m, two", d + "[<=9,2]"), 6);
+  }
+  expect_all_sizes("ENTRY e { x = f32[2,<=6] parameter(0)\n n = s32[] parameter(1)\n l = s32[1] reshape(n)\n"
+                   " t = s32[1] constant({2})\n s = s32[2] concatenate(l, t), dimensions={0}\n"
+                   " ROOT r = f32[<=6,2] dynamic-reshape(x, s) }", 6);
+}
+
+// A static array may take sizes as well, if they fit.
+TEST(Bounded, SizesThatDoNotFitAReshape) {
+  auto m = parse_hlo("HloModule b\nENTRY e { x = f32[6] parameter(0)\n n = s32[] parameter(1)\n"
+                     " c = s32[] constant(2)\n ROOT r = f32[<=4,2] dynamic-reshape(x, n, c) }");
+  ASSERT_TRUE(m.ok()) << m.status();
+  const Literal x = Literal::of(Dtype::kF32, {6}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
+  const auto at = [](int64_t n) { return Literal::scalar_int(Dtype::kS32, n); };
+  for (int64_t n : {-3, 2, 4, 5}) EXPECT_FALSE(evaluate(**m, {x, at(n)}).ok()) << n;
+  auto exe = compile(std::move(*m));
+  ASSERT_TRUE(exe.ok()) << exe.status();
+  ASSERT_TRUE((*exe)->plan() != nullptr);
+  for (int64_t n : {-3, 2, 4, 5}) EXPECT_FALSE((*exe)->run({x, at(n)}).ok()) << n;
+  auto got = (*exe)->run({x, at(3)});
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(join(got->shape().dims), "3,2");
+  for (int64_t k = 0; k < 6; ++k) EXPECT_EQ(got->get_float(k), static_cast<double>(k + 1));
+}
+
 TEST(Bounded, IllegalSizeIsAnError) {
   auto m = parse_hlo("HloModule b\nENTRY e { x = f32[6] parameter(0)\n n = s32[] parameter(1)\n"
                      " s = f32[<=6] set-dimension-size(x, n), dimensions={0}\n ROOT r = f32[<=6] negate(s) }");
