@@ -258,6 +258,21 @@ def dynamic_sizes_reduced():
 
 
 @add(stock=False)
+def dynamic_sizes_reshaped():
+    def f(x, y):
+        m = tf.boolean_mask(x, x[:, 0] > 0)
+        k = tf.boolean_mask(y, y[0, :, 0] > 0, axis=1)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(tf.reshape(tf.boolean_mask(x, x[:, 0] > 0), [-1]) ** 2)
+        return (tf.reshape(m, [-1]), tf.reshape(m, [3, -1]), tf.reshape(m, [tf.shape(m)[0], 3, 1]),
+                tf.reduce_sum(tf.reshape(m, [-1, 3]), 0), tf.reshape(tf.transpose(m), [-1]), tf.reshape(k, [-1]),
+                tf.reshape(k, [-1, 2]), tf.reshape(k, [4, -1]), tf.cumsum(tf.reshape(m, [-1])),
+                tf.concat([tf.reshape(m, [-1]), x[0]], 0), tape.gradient(loss, x))
+    return same(f, normal(9, 3), normal(4, 6, 2, seed=1)) + same(f, normal(9, 3, seed=2), normal(4, 6, 2, seed=3))
+
+
+@add(stock=False)
 def dynamic_sizes_in_products():
     def f(x, w):
         m = tf.boolean_mask(x, x[:, 0] > 0)
