@@ -7,6 +7,7 @@
 #include "ops/op_def.h"
 #include "plan/offsets.h"
 #include "plan/plan.h"
+#include "plan/rotate.h"
 
 namespace braze {
 
@@ -253,12 +254,18 @@ class PlanBuilder {
   // Loop state is still read by the body until its end.
   bool may_write_early(int64_t b) const { return !state_.contains(b); }
 
-  // Copies the root's leaves that were not computed in place. A target may be the source of another
-  // copy (a loop that swaps its state): such sources are saved first.
+  // Copies the root's leaves that were not computed in place.
   Status finish(const Computation& c, Frame& frame, const Leaves& targets, PlanSteps* steps) {
     const Leaves& root = frame.values.at(c.root());
     if (root.size() != targets.size()) return internal("root and targets differ in leaves");
-    Leaves source = root;
+    move(root, targets, steps);
+    for (int64_t b : root) drop(b);
+    return absl::OkStatus();
+  }
+
+  // Copies all that is not where it should be. A target may be the source of another copy (a loop that
+  // swaps its state): such sources are saved first.
+  void move(Leaves source, const Leaves& targets, PlanSteps* steps) {
     for (size_t k = 0; k < source.size(); ++k) {
       for (size_t j = 0; j < k; ++j) {
         if (source[k] != targets[j] || source[j] == targets[j]) continue;
@@ -278,8 +285,6 @@ class PlanBuilder {
       drop(b);
     }
     temporary_.clear();
-    for (int64_t b : root) drop(b);
-    return absl::OkStatus();
   }
 
   void copy(int64_t from, int64_t to, PlanSteps* steps) {
@@ -390,10 +395,17 @@ class PlanBuilder {
     if (kind == PlanBuffer::Kind::kArena && uses_[from] == 1) return from;
     if (kind == PlanBuffer::Kind::kResult && uses_[from] == kPinned + 1) return from;
     if (in_place_state(i, from, frame)) return from;
+    if (is_own_spare(from)) return from;
     int64_t to = place(i, leaf, shape, frame);
     if (to == from) to = arena_buffer(shape);
     copy(from, to, steps);
     return to;
+  }
+
+  // A value that was computed into a spare buffer of a loop's state, and has one reader to come.
+  bool is_own_spare(int64_t b) const {
+    auto it = spare_.find(b);
+    return it != spare_.end() && uses_[b] == it->second + 1;
   }
 
   // A loop's state buffer updated where it lies: this is its last read, and the update becomes the
@@ -451,8 +463,50 @@ class PlanBuilder {
                         std::any_of(places->second.begin(), places->second.end(), [&](auto& p) { return p.first == k; });
     if (b.kind == PlanBuffer::Kind::kArena && uses_[from] == 1 && !placed) return from;
     const int64_t to = place(i, k, b.shape, frame);
-    if (to != from || (b.kind == PlanBuffer::Kind::kResult && uses_[from] == kPinned + 1)) return to;
+    const bool last = (b.kind == PlanBuffer::Kind::kResult && uses_[from] == kPinned + 1) || is_own_spare(from);
+    if (to != from || last) return to;
     return arena_buffer(b.shape);
+  }
+
+  // Bodies of a loop whose state rotates, as far as they have been planned.
+  struct Turns {
+    Rotation rotation;
+    Leaves state;                               // where the leaves are between iterations of the step
+    Leaves at, spare;                           // where they are now; by fresh leaf, what is free for it
+    absl::flat_hash_set<int64_t> outer_state;
+  };
+
+  // The body for the `n`-th way in which the state's buffers are exchanged, and those after it:
+  //   body; if (condition) { body with buffers exchanged; ... } else { all back to where it was }
+  Status turn(const Instr& loop, int64_t n, Turns& t, PlanSteps* steps) {
+    state_ = t.outer_state;
+    for (int64_t b : t.at) state_.insert(b), frame_uses_[b] = uses_[b];
+    const auto outer_spare = spare_;
+    for (int64_t b : t.spare)
+      if (b >= 0) spare_[b] = uses_[b];
+    const Leaves next = t.rotation.advance(t.at, &t.spare);
+    Frame body;
+    body.values[loop.calls[1]->params()[0]] = t.at;
+    TRY(walk(*loop.calls[1], body, next, steps));
+    spare_ = outer_spare;
+    if (n + 1 >= t.rotation.period) return absl::OkStatus();
+    t.at = next;
+    PlanStep s;
+    s.kind = PlanStep::Kind::kConditional;
+    s.instr = &loop;
+    s.nested.resize(2);
+    s.predicate = arena_buffer(Shape::scalar(Dtype::kPred));
+    uses_[s.predicate] = 1;
+    Frame condition;
+    condition.values[loop.calls[0]->params()[0]] = next;
+    state_ = t.outer_state;
+    for (int64_t b : next) state_.insert(b);
+    TRY(walk(*loop.calls[0], condition, {s.predicate}, steps));
+    TRY(turn(loop, n + 1, t, &s.nested[0]));
+    move(next, t.state, &s.nested[1]);
+    drop(s.predicate);
+    steps->push_back(std::move(s));
+    return absl::OkStatus();
   }
 
   Status loop(Instr* i, Frame& frame, PlanSteps* steps) {
@@ -482,12 +536,18 @@ class PlanBuilder {
     Frame cond;
     cond.values[i->calls[0]->params()[0]] = state;
     TRY(walk(*i->calls[0], cond, {s.predicate}, &s.nested[0]));
-    for (int64_t b : state) frame_uses_[b] = uses_[b];
-    Frame body;
-    body.values[i->calls[1]->params()[0]] = state;
-    TRY(walk(*i->calls[1], body, state, &s.nested[1]));
+    Turns turns{rotation_of(*i), state, state, Leaves(state.size(), -1), before};
+    for (size_t k = 0; k < state.size(); ++k)
+      if (turns.rotation.from[k] == Rotation::kFresh) {
+        turns.spare[k] = arena_buffer(p_.buffers[state[k]].shape);
+        uses_[turns.spare[k]] = int64_t{1} << 30;
+      }
+    const Leaves spare = turns.spare;
+    TRY(turn(*i, 0, turns, &s.nested[1]));
     state_ = before;
     frame_uses_ = uses_before;
+    for (int64_t b : spare)
+      if (b >= 0) uses_[b] = 1, drop(b);
     drop(s.predicate);
     for (int64_t b : state) uses_[b] -= int64_t{1} << 30;
     frame.values[i] = state;
@@ -525,6 +585,7 @@ class PlanBuilder {
   int64_t now_ = 1;
   std::vector<int64_t> uses_;
   absl::flat_hash_set<int64_t> state_;
+  absl::flat_hash_map<int64_t, int64_t> spare_;  // free buffers of a state that rotates: their uses by others
   absl::flat_hash_map<int64_t, int64_t> frame_uses_;
   absl::flat_hash_map<std::string, int64_t> kernels_;
   PlanSteps saves_;
@@ -532,69 +593,13 @@ class PlanBuilder {
   int64_t token_ = -1;
 };
 
-int64_t count(const PlanSteps& steps, PlanStep::Kind kind) {
-  int64_t n = 0;
-  for (const PlanStep& s : steps) {
-    n += s.kind == kind;
-    for (const PlanSteps& inner : s.nested) n += count(inner, kind);
-  }
-  return n;
-}
-
-void print(const Plan& p, const PlanSteps& steps, int depth, std::string* out) {
-  auto list = [&](const std::vector<int64_t>& v) {
-    std::string t;
-    for (int64_t b : v) t += str_cat(t.empty() ? "" : " ", "%", b);
-    return t;
-  };
-  for (const PlanStep& s : steps) {
-    out->append(depth * 2, ' ');
-    std::string label = s.instr ? s.instr->name : std::string();
-    switch (s.kind) {
-      case PlanStep::Kind::kKernel:
-        *out += str_cat(list(s.outputs), " = kernel ", p.kernels[s.kernel]->name, "(", list(s.inputs), ")\n");
-        break;
-      case PlanStep::Kind::kLibrary:
-        *out += str_cat(list(s.outputs), " = library ", name(s.instr->op), " ", label, "(", list(s.inputs), ")\n");
-        break;
-      case PlanStep::Kind::kCopy: *out += str_cat(list(s.outputs), " = copy ", list(s.inputs), "\n"); break;
-      default:
-        *out += str_cat(s.kind == PlanStep::Kind::kWhile ? "while %" : "conditional %", s.predicate, " -> ",
-                        list(s.outputs), "\n");
-        for (const PlanSteps& inner : s.nested) {
-          out->append(depth * 2, ' ');
-          *out += "{\n";
-          print(p, inner, depth + 1, out);
-          out->append(depth * 2, ' ');
-          *out += "}\n";
-        }
-    }
-  }
-}
-
 }  // namespace
-
-int64_t Plan::kernel_launches() const { return count(steps, PlanStep::Kind::kKernel); }
-int64_t Plan::library_calls() const { return count(steps, PlanStep::Kind::kLibrary); }
 
 Result<Plan> build_plan(std::unique_ptr<Module> module, const PlanOptions& options) {
   Plan p;
   p.module = std::move(module);
   TRY(PlanBuilder(p, options).run());
   return p;
-}
-
-std::string to_string(const Plan& p) {
-  std::string out = str_cat("plan: arena ", p.arena_bytes, " bytes, ", p.kernels.size(), " kernels\n");
-  constexpr std::string_view kKinds[] = {"arena", "argument", "constant", "result"};
-  for (size_t i = 0; i < p.buffers.size(); ++i) {
-    const PlanBuffer& b = p.buffers[i];
-    bool arena = b.kind == PlanBuffer::Kind::kArena;
-    out += str_cat("%", i, " ", kKinds[static_cast<int>(b.kind)], " ", arena ? b.offset : b.index, " ",
-                   to_string(b.shape, false), "\n");
-  }
-  print(p, p.steps, 0, &out);
-  return out;
 }
 
 }  // namespace braze
