@@ -403,9 +403,9 @@ Value* Emit::concat(Values parts) {
   return parts[0];
 }
 
-void Emit::prefetch(Value* p) {
+void Emit::prefetch(Value* p, unsigned locality) {
   b.CreateIntrinsic(llvm::Intrinsic::prefetch, {ptr_type()},
-                    {p, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
+                    {p, b.getInt32(0), b.getInt32(locality), b.getInt32(1)});
 }
 
 Values unravel(Emit& e, Value* linear, const std::vector<int64_t>& sizes) {

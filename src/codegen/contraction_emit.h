@@ -96,7 +96,7 @@ class Emit {
   Value* load(Dtype t, Value* p, int lanes, Value* mask) {
     return load(t, p, lanes, mask, byte_size(t));
   }
-  void prefetch(Value* p);
+  void prefetch(Value* p, unsigned locality = 3);  // 3: to the first cache, 2: to the second
   Value* load_broadcast(Dtype t, Value* p, int lanes);  // one element to all lanes
   Value* convert_in(Dtype t, Value* v);  // memory type of t → accumulator type (scalar or vector)
   // Stores v, of accumulator type or already of t's memory type.

@@ -12,6 +12,9 @@ constexpr int64_t kInnerBlock = 384;  // K steps between additions to the sums
 constexpr int64_t kInnerBlockOneTile = 4096;
 constexpr double kItemCycles = 10e3;  // work an item should have at least
 constexpr double kGrainCycles = 20e3;
+constexpr int64_t kLeastAhead = 128 << 10;  // bytes of b worth bringing ahead
+constexpr int64_t kWideShares = 8;  // shares that the columns of a wide product should be even in
+constexpr int64_t kWideItems = 16;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
@@ -62,6 +65,16 @@ int64_t most_columns(const GemmShape& s, const Target& target) {
   return target.l2_bytes / 2 / byte_size(s.spec.acc) / kc;
 }
 
+// A right side that is large and has more columns than the left side has rows: each part of it should be read, and
+// packed, by one thread and once. So items are few columns of all rows, as long as a K block of the left side
+// stays in the second level cache.
+bool is_wide(const GemmShape& s, const Target& target) {
+  const GemmSpec& p = s.spec;
+  const int64_t bytes = byte_size(p.acc), k = s.k_total();
+  return s.rows() < p.n && k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
+         s.rows() * std::min(k, kInnerBlock) * bytes <= target.l2_bytes / 2;
+}
+
 // Cycles per K step of the whole output with a register tile of `rows` rows and `v` vectors, uneven
 // column blocks and the number of code variants counted in.
 double output_cost(const GemmShape& s, const Target& target, int64_t rows, int64_t v) {
@@ -74,10 +87,14 @@ double output_cost(const GemmShape& s, const Target& target, int64_t rows, int64
   const double cost =
       static_cast<double>(s.outer_rows) * static_cast<double>(tiles - shorter) * row_cost(even) +
       (shorter ? static_cast<double>(s.outer_rows * shorter) * row_cost(even - 1) : 0);
-  const int64_t blocks =
-      even_blocks(panels, std::max<int64_t>(1, most_columns(s, target) / (v * s.w)));
-  const double uneven =
-      static_cast<double>(ceil_div(panels, blocks) * blocks) / static_cast<double>(panels);
+  double uneven = 1;
+  if (is_wide(s, target) && tiles * s.outer_rows > 1) {
+    uneven = static_cast<double>(round_up(panels, kWideShares) * v) / static_cast<double>(vectors);
+  } else {
+    const int64_t blocks =
+        even_blocks(panels, std::max<int64_t>(1, most_columns(s, target) / (v * s.w)));
+    uneven = static_cast<double>(ceil_div(panels, blocks) * blocks) / static_cast<double>(panels);
+  }
   return cost * (0.7 + 0.3 * uneven) * (1 + 0.02 * (rest != 0) + 0.01 * (shorter != 0));
 }
 
@@ -220,12 +237,21 @@ void choose_blocks(GemmShape& s, const Target& target) {
   if (s.row_tiles == 1 && column_cycles > 0) {
     cols = std::min(cols, static_cast<int64_t>(kItemCycles / column_cycles));
   }
+  const bool wide = s.row_tiles > 1 && is_wide(s, target);
+  if (wide) {
+    const double cycles = column_cycles * static_cast<double>(s.row_tiles);
+    cols = std::min(cols, static_cast<int64_t>(kItemCycles / cycles));
+  }
   s.col_blocks = even_blocks(s.panels, std::max<int64_t>(1, cols / panel));
   s.block_panels = ceil_div(s.panels, s.col_blocks);
   s.c_row = s.block_panels * panel;
   const double tile_cycles = column_cycles * static_cast<double>(s.c_row);
   s.group_tiles = std::clamp<int64_t>(
       static_cast<int64_t>(kItemCycles / std::max(tile_cycles, 1.0)), 1, s.row_tiles);
+  if (wide) {
+    const int64_t groups = std::min(s.row_tiles, ceil_div(kWideItems, s.batches * s.col_blocks));
+    s.group_tiles = std::max(s.group_tiles, ceil_div(s.row_tiles, groups));
+  }
   int64_t c_tiles = 0;  // row tiles whose sums are in the scratch
   if (s.sums == GemmShape::Sums::kScratch) {
     const bool one_block = s.k_blocks == 1;
@@ -250,6 +276,21 @@ void choose_blocks(GemmShape& s, const Target& target) {
     s.a_tile = round_up(s.a_interleaved ? words * s.mr + s.w : s.mr * s.a_row, 16);
     s.a_bytes = round_up(s.a_group * s.a_tile * bytes, 64) + slot;
   }
+}
+
+// Memory is slow to answer where the rows of a block of b lie apart: no stream that the processor would see. So
+// tiles ask for the next block early, evenly over the row tiles that an item, or an eighth of the rows, has.
+void choose_ahead(GemmShape& s, GemmHooked hooked) {
+  const GemmSpec& p = s.spec;
+  const int64_t bytes = byte_size(p.rhs);
+  if (hooked.rhs || s.prepack || p.rhs != p.acc || p.rhs_n != 1 || s.mid_block > 1 ||
+      s.word != WordProduct::kNone || s.row_tiles < 2 || s.parts > 1 ||
+      s.k_blocks * s.col_blocks == 1 || s.k_total() * p.n * bytes < kLeastAhead)
+    return;
+  const int64_t lines = ceil_div(s.nv * s.w * bytes, kSlotBytes);
+  const int64_t tiles = std::max(s.group_tiles, s.row_tiles / 8);
+  s.ahead = static_cast<int>(ceil_div(lines, tiles));
+  while (s.ahead == 1 && lines << (s.ahead_shift + 1) <= tiles && s.ahead_shift < 3) ++s.ahead_shift;
 }
 
 // The dot form walks n in groups of w columns; one item is a few of them.
@@ -341,6 +382,7 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
     s.packed_bytes = s.batches * s.col_blocks * s.k_blocks * s.b_bytes;
     s.b_bytes = 0;
   }
+  if (s.form == GemmForm::kTiles) choose_ahead(s, hooked);
   return s;
 }
 

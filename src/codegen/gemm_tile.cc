@@ -19,12 +19,15 @@ enum Argument : unsigned {
   kOldRow,
   kOldPanel,
   kStart,
+  kAhead,
+  kAheadStep,
   kLevels
 };
 constexpr unsigned kPerLevel = 3;
 
 // Rows of a share a pointer in threes: [p], [p + row], [p + 2 * row] are addressing modes.
 constexpr int kRowsPerPointer = 3;
+constexpr int64_t kLine = 64;  // bytes
 
 class TileEmitter {
  public:
@@ -39,19 +42,21 @@ class TileEmitter {
     const std::string name = describe();
     if (llvm::Function* f = e_.module.getFunction(name)) return f;
     llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
-    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i};
+    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i, p, i};
     params.insert(params.end(), kPerLevel * static_cast<size_t>(d_.levels), i);
     llvm::Function* f = e_.begin_internal(name, params);
     Values a{e_.arg(kA)};
     while (a.size() < pointers_)
       a.push_back(e_.at(a.back(), e_.mul(e_.arg(kARow), kRowsPerPointer)));
-    const Values start{e_.arg(kB), e_.arg(kC), e_.arg(kOld)};
+    const Values start{e_.arg(kB), e_.arg(kC), e_.arg(kOld), e_.arg(kAhead)};
     e_.loop_carry(e_.i64(0), e_.arg(kPanels), 1, start, false, [&](Value*, const Values& v) {
+      ahead_ = v[3];
       Values sums = start_sums(v[0]);
       if (!d_.empty) sums = level(0, a, v[0], sums);
       store(v[1], sums, v[2]);
       return Values{e_.at(v[0], e_.arg(kBPanel)), e_.at(v[1], d_.vectors * lanes_ * bytes_),
-                    e_.at(v[2], e_.arg(kOldPanel))};
+                    e_.at(v[2], e_.arg(kOldPanel)),
+                    d_.ahead ? e_.at(v[3], d_.vectors * lanes_ * byte_size(d_.b_type)) : v[3]};
     });
     e_.end_function();
     return f;
@@ -77,7 +82,8 @@ class TileEmitter {
     sums.insert(sums.end(), a.begin(), a.end());
     sums.push_back(b);
     sums = e_.loop_carry(
-        e_.i64(0), e_.arg(at), 1, std::move(sums), true, [&](Value*, const Values& v) {
+        e_.i64(0), e_.arg(at), 1, std::move(sums), true, [&](Value* i, const Values& v) {
+          if (innermost) bring_ahead(i);
           const auto split = v.begin() + static_cast<long>(n);
           const Values pointers(split, v.end() - 1);
           Values next = level(l + 1, pointers, v.back(), Values(v.begin(), split));
@@ -88,6 +94,13 @@ class TileEmitter {
         });
     sums.resize(n);
     return sums;
+  }
+
+  void bring_ahead(Value* step) {
+    if (d_.ahead == 0) return;
+    if (d_.ahead_shift) step = e_.b.CreateLShr(step, static_cast<uint64_t>(d_.ahead_shift));
+    Value* p = e_.at(ahead_, e_.b.CreateMul(step, e_.arg(kAheadStep)));
+    for (int line = 0; line < d_.ahead; ++line) e_.prefetch(e_.at(p, line * kLine), 2);
   }
 
   Value* mask(int vector) const { return vector == d_.vectors - 1 ? tail_ : nullptr; }
@@ -137,7 +150,7 @@ class TileEmitter {
                    ".", d_.rows, "x", d_.vectors, ".", d_.last_lanes, d_.mask_b ? "b" : "",
                    d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
                    d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row,
-                   ".w", static_cast<int>(d_.word), d_.start ? "s" : "");
+                   ".w", static_cast<int>(d_.word), d_.start ? "s" : "", ".p", d_.ahead, ".", d_.ahead_shift);
   }
 
   Emit& e_;
@@ -146,6 +159,7 @@ class TileEmitter {
   const int64_t bytes_;
   size_t pointers_ = 1;  // into a
   Value* tail_ = nullptr;
+  Value* ahead_ = nullptr;
 };
 
 }  // namespace
@@ -158,7 +172,8 @@ void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall&
   Values args{call.a, call.b, call.c, call.panels, call.a_row, call.c_row, call.b_panel};
   args.insert(args.end(), {d.add ? call.old : none, d.add ? call.old_row : zero,
                            d.add ? call.old_panel : zero});
-  args.push_back(d.start ? call.start : zero);
+  args.insert(args.end(), {d.start ? call.start : zero, d.ahead ? call.ahead : none,
+                           d.ahead ? call.ahead_step : zero});
   for (const TileLevel& l : call.levels) args.insert(args.end(), {l.count, l.a_step, l.b_step});
   e.b.CreateCall(tile, args);
 }

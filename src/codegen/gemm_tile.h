@@ -25,6 +25,8 @@ struct TileDesc {
   bool start = false;                     // sums start from a row of vectors at b + start
   bool add = false;                       // whether there are old sums
   bool empty = false;                     // the sum has no terms
+  // Lines brought to the second level cache at each step of the innermost loop, 2^ahead_shift steps the same ones.
+  int ahead = 0, ahead_shift = 0;
 };
 
 // One loop of the sum: how often, at least once, and the byte steps of both operands.
@@ -40,6 +42,7 @@ struct TileCall {
   // Where the sums start from; its rows and panels may be 0 apart (one row of zeros).
   Value *old = nullptr, *old_row = nullptr, *old_panel = nullptr;
   Value* start = nullptr;
+  Value *ahead = nullptr, *ahead_step = nullptr;  // the lines brought ahead: those of the first panel, and the byte step
   std::vector<TileLevel> levels;  // outermost first; the innermost a_step is the description's
 };
 

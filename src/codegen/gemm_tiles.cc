@@ -75,6 +75,7 @@ class TilesKernel {
     if (s_.word != WordProduct::kNone) d.a_type = d.b_type = e_.acc;
     d.add = adds();
     d.empty = s_.k_total() == 0;
+    d.ahead = s_.ahead, d.ahead_shift = s_.ahead_shift;
     return d;
   }
 
@@ -118,8 +119,14 @@ class TilesKernel {
     const int64_t last_vectors = (s_.spec.n - (s_.col_blocks - 1) * s_.c_row) / s_.w;
     full_vectors_ = e_.select(is_last, last_vectors, s_.c_row / s_.w);
     has_tail_ = s_.last_lanes == s_.w ? e_.b.getFalse() : is_last;
+    Value* end = e_.add(i, groups);
+    if (s_.ahead) {
+      goes_on_ = e_.b.CreateICmpEQ(e_.rem(end, s_.row_groups * s_.col_blocks), e_.i64(0));
+      goes_on_ = e_.b.CreateAnd(e_.b.CreateNot(goes_on_), e_.b.CreateICmpSLT(end, e_.arg(2)));
+      goes_on_ = e_.b.CreateAnd(goes_on_, e_.b.CreateICmpEQ(e_.rem(end, s_.row_groups), e_.i64(0)));
+    }
     k_blocks(end_tile);
-    return e_.add(i, groups);
+    return end;
   }
 
   void k_blocks(Value* end_tile) {
@@ -139,6 +146,7 @@ class TilesKernel {
         packed_ = pack_b_;
         call_pack_b(f_, pack_b_function_, k, column_, full_panels_, has_ragged_, pack_b_);
       }
+      if (s_.ahead) find_next_block(kb, lo);
       if (s_.a_group == 1) {
         e_.loop(first_tile_, end_tile, [&](Value* t) {
           if (s_.pack_a) call_pack_a(f_, pack_a_function_, k, t, e_.i64(1), pack_a_);
@@ -156,6 +164,29 @@ class TilesKernel {
     });
   }
 
+  // Where the block of b that comes after this one starts: of the next K block, or of the next columns.
+  void find_next_block(Value* kb, Value* lo) {
+    Value* k = f_.rhs_at(k_block(e_, s_, e_.add(kb, e_.i64(1))).first, column_);
+    Value* columns = f_.rhs_at(k_block(e_, s_, lo).first, e_.add(column_, e_.i64(s_.c_row)));
+    Value* none = f_.rhs_at(k_block(e_, s_, kb).first, column_);
+    next_ = e_.b.CreateSelect(is_last_, e_.b.CreateSelect(goes_on_, columns, none), k);
+    has_next_ = e_.b.CreateOr(goes_on_, e_.b.CreateNot(is_last_));
+  }
+
+  // The lines of the next block that row tile t brings.
+  void bring_ahead(Value* t, TileCall& call) const {
+    if (!s_.ahead) return;
+    const int64_t row = s_.spec.k.back().rhs * byte_size(s_.spec.rhs);
+    const int64_t width = s_.nv * s_.w * byte_size(s_.spec.rhs);
+    Value* turn = e_.sub(t, first_tile_);
+    Value* byte = e_.mul(e_.div(turn, int64_t{1} << s_.ahead_shift), s_.ahead * kSlotBytes);
+    Value* part = e_.rem(turn, int64_t{1} << s_.ahead_shift);
+    Value* p = e_.at(e_.at(next_, byte), e_.mul(part, (s_.inner_block >> s_.ahead_shift) * row));
+    Value* any = e_.b.CreateAnd(has_next_, e_.b.CreateICmpSLT(byte, e_.i64(width)));
+    call.ahead = e_.b.CreateSelect(any, p, next_);
+    call.ahead_step = e_.select(any, row, 0);
+  }
+
   // Whether sums are not the final output.
   bool finishes() const {
     return s_.parts == 1 && s_.sums != Sums::kDirect &&
@@ -171,7 +202,7 @@ class TilesKernel {
     Value* a = s_.pack_a ? packed : f_.lhs_at(tile.first, k.first);
     if (s_.has_slots()) fast_ = nothing_flushed(e_, a_slot(e_, s_, pack_a_), b_slot(e_, s_, packed_));
     e_.if_else(
-        is_short, [&] { panels(tile_[1], k, a, c); }, [&] { panels(tile_[0], k, a, c); });
+        is_short, [&] { panels(tile_[1], t, k, a, c); }, [&] { panels(tile_[0], t, k, a, c); });
     if (!finishes()) return;
     e_.if_then(is_last_, [&] {
       e_.b.CreateCall(finish_function_, {c, tile.first.outer, tile.first.m, column_, rows,
@@ -200,7 +231,7 @@ class TilesKernel {
     llvm::Function *function = nullptr, *exact_function = nullptr;
   };
 
-  void panels(const Tile tile[2], const KBlock& k, Value* a, Value* c) {
+  void panels(const Tile tile[2], Value* row_tile, const KBlock& k, Value* a, Value* c) {
     const int64_t width = s_.nv * s_.w;
     const int64_t b_panel =
         s_.pack_b ? panel_bytes() : width * s_.spec.rhs_n * byte_size(s_.spec.rhs);
@@ -217,7 +248,10 @@ class TilesKernel {
     Value* steps = e_.div(e_.add(k.inner, e_.i64(per_word - 1)), per_word);
     call.levels.push_back({steps, e_.i64(a_step(inner, false)), e_.i64(b_step(inner, false))});
     Value* b = s_.pack_b ? packed_ : f_.rhs_at(k.first, column_);
+    bring_ahead(row_tile, call);
+    Value* ahead = call.ahead;
     auto run = [&](const Tile& t, Value* skip, Value* count) {
+      if (ahead) call.ahead = e_.at(ahead, e_.mul(skip, width * byte_size(s_.spec.rhs)));
       call.b = e_.at(b, e_.mul(skip, b_panel));
       call.c = e_.at(c, e_.mul(skip, width * bytes_));
       call.panels = count;
@@ -291,6 +325,7 @@ class TilesKernel {
   Value *full_panels_ = nullptr, *has_ragged_ = nullptr, *full_vectors_ = nullptr,
         *has_tail_ = nullptr;
   Value* fast_ = nullptr;  // bf16: nothing would be flushed
+  Value *goes_on_ = nullptr, *next_ = nullptr, *has_next_ = nullptr;  // to the block of b after this one
 };
 
 }  // namespace
