@@ -21,6 +21,7 @@ enum Argument : unsigned {
   kStart,
   kAhead,
   kAheadStep,
+  kAheadTurn,
   kLevels
 };
 constexpr unsigned kPerLevel = 3;
@@ -42,7 +43,7 @@ class TileEmitter {
     const std::string name = describe();
     if (llvm::Function* f = e_.module.getFunction(name)) return f;
     llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
-    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i, p, i};
+    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i, p, i, i};
     params.insert(params.end(), kPerLevel * static_cast<size_t>(d_.levels), i);
     llvm::Function* f = e_.begin_internal(name, params);
     Values a{e_.arg(kA)};
@@ -98,9 +99,12 @@ class TileEmitter {
 
   void bring_ahead(Value* step) {
     if (d_.ahead == 0) return;
-    if (d_.ahead_shift) step = e_.b.CreateLShr(step, static_cast<uint64_t>(d_.ahead_shift));
-    Value* p = e_.at(ahead_, e_.b.CreateMul(step, e_.arg(kAheadStep)));
-    for (int line = 0; line < d_.ahead; ++line) e_.prefetch(e_.at(p, line * kLine), 2);
+    Value* turn = e_.b.CreateAnd(step, e_.i64((int64_t{1} << d_.ahead_shift) - 1));
+    e_.if_then(e_.b.CreateICmpEQ(turn, e_.arg(kAheadTurn)), [&] {
+      if (d_.ahead_shift) step = e_.b.CreateLShr(step, static_cast<uint64_t>(d_.ahead_shift));
+      Value* p = e_.at(ahead_, e_.b.CreateMul(step, e_.arg(kAheadStep)));
+      for (int line = 0; line < d_.ahead; ++line) e_.prefetch(e_.at(p, line * kLine), 2);
+    });
   }
 
   Value* mask(int vector) const { return vector == d_.vectors - 1 ? tail_ : nullptr; }
@@ -173,7 +177,7 @@ void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall&
   args.insert(args.end(), {d.add ? call.old : none, d.add ? call.old_row : zero,
                            d.add ? call.old_panel : zero});
   args.insert(args.end(), {d.start ? call.start : zero, d.ahead ? call.ahead : none,
-                           d.ahead ? call.ahead_step : zero});
+                           d.ahead ? call.ahead_step : zero, d.ahead ? call.ahead_turn : zero});
   for (const TileLevel& l : call.levels) args.insert(args.end(), {l.count, l.a_step, l.b_step});
   e.b.CreateCall(tile, args);
 }

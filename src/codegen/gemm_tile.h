@@ -25,7 +25,7 @@ struct TileDesc {
   bool start = false;                     // sums start from a row of vectors at b + start
   bool add = false;                       // whether there are old sums
   bool empty = false;                     // the sum has no terms
-  // Lines brought to the second level cache at each step of the innermost loop, 2^ahead_shift steps the same ones.
+  // Lines brought to the second level cache at every 2^ahead_shift-th step of the innermost loop.
   int ahead = 0, ahead_shift = 0;
 };
 
@@ -42,7 +42,8 @@ struct TileCall {
   // Where the sums start from; its rows and panels may be 0 apart (one row of zeros).
   Value *old = nullptr, *old_row = nullptr, *old_panel = nullptr;
   Value* start = nullptr;
-  Value *ahead = nullptr, *ahead_step = nullptr;  // the lines brought ahead: those of the first panel, and the byte step
+  // The lines brought ahead: where the first panel's are, the bytes between steps; turn 0, or -1 for none.
+  Value *ahead = nullptr, *ahead_step = nullptr, *ahead_turn = nullptr;
   std::vector<TileLevel> levels;  // outermost first; the innermost a_step is the description's
 };
 

@@ -168,8 +168,7 @@ class TilesKernel {
   void find_next_block(Value* kb, Value* lo) {
     Value* k = f_.rhs_at(k_block(e_, s_, e_.add(kb, e_.i64(1))).first, column_);
     Value* columns = f_.rhs_at(k_block(e_, s_, lo).first, e_.add(column_, e_.i64(s_.c_row)));
-    Value* none = f_.rhs_at(k_block(e_, s_, kb).first, column_);
-    next_ = e_.b.CreateSelect(is_last_, e_.b.CreateSelect(goes_on_, columns, none), k);
+    next_ = e_.b.CreateSelect(is_last_, columns, k);
     has_next_ = e_.b.CreateOr(goes_on_, e_.b.CreateNot(is_last_));
   }
 
@@ -183,8 +182,9 @@ class TilesKernel {
     Value* part = e_.rem(turn, int64_t{1} << s_.ahead_shift);
     Value* p = e_.at(e_.at(next_, byte), e_.mul(part, (s_.inner_block >> s_.ahead_shift) * row));
     Value* any = e_.b.CreateAnd(has_next_, e_.b.CreateICmpSLT(byte, e_.i64(width)));
-    call.ahead = e_.b.CreateSelect(any, p, next_);
-    call.ahead_step = e_.select(any, row, 0);
+    call.ahead = p;
+    call.ahead_step = e_.i64(row);
+    call.ahead_turn = e_.select(any, 0, -1);
   }
 
   // Whether sums are not the final output.
