@@ -304,6 +304,26 @@ TEST(Gemm, RandomOtherTypes) {
   }
 }
 
+// A right side of many columns: items of few columns and all rows, with whole and ragged panels, rows of rows, blocks
+// of K, and the next block asked for early, past the end of the array too.
+TEST(Gemm, WideRightSide) {
+  std::mt19937 rng(5);
+  for (int i = 0; i < 24 && !::testing::Test::HasFatalFailure(); ++i) {
+    const Target target = testing::level_target(kLevels[i % 4 < 2 ? 0 : i % 4 - 1]);
+    Sizes z{{}, {between(rng, 300, 1000)}, between(rng, 17, 60), between(rng, 260, 700)};
+    if (i % 3 == 0) z = {{between(rng, 2, 4)}, {between(rng, 300, 800)}, between(rng, 3, 9), between(rng, 260, 600)};
+    Case c = random_case(z, Dtype::kF32, Dtype::kF32, Dtype::kF32, Dtype::kF32, rng);
+    for (GemmBatchDim& d : c.spec.batch) d.rhs = 0;
+    check(c, target, i % 2, rng);
+  }
+  GemmSpec s;
+  s.m = 196, s.n = 1024, s.lhs_m = 256, s.out_m = 1024;
+  s.k = {{256, 1, 1024}};
+  Result<ContractionPlan> plan = plan_gemm(s, testing::level_target("avx512"), "k");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_GE(plan->phases[0].items, 16);
+}
+
 TEST(Gemm, EmptySumAndEmptyOutput) {
   std::mt19937 rng(3);
   const Target target = testing::level_target("avx512");
