@@ -71,7 +71,7 @@ int64_t most_columns(const GemmShape& s, const Target& target) {
 bool is_wide(const GemmShape& s, const Target& target) {
   const GemmSpec& p = s.spec;
   const int64_t bytes = byte_size(p.acc), k = s.k_total();
-  return s.rows() < p.n && k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
+  return p.rows_in_all == 0 && s.rows() < p.n && k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
          s.rows() * std::min(k, kInnerBlock) * bytes <= target.l2_bytes / 2;
 }
 
