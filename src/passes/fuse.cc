@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/fuel.h"
+#include "loop/structure_key.h"
 #include "ops/op_def.h"
 #include "passes/fuse_cones.h"
 #include "passes/fuse_copies.h"
@@ -26,10 +27,14 @@ bool is_window(const Instr& i) {
 bool is_big_reduce(const Instr& i) { return i.op == Op::kReduce && !loop::is_tiny_reduction(i); }
 
 using fusion::Group;
+using Trials = absl::flat_hash_map<Hash128, bool>;  // groups tried, by what they are: whether they have a kernel
 
 class Fuser {
  public:
-  Fuser(Computation* c, const FuseOptions& o) : c_(c), o_(o), trial_(o.facts) { trial_.trial = true; }
+  // `trials` are for facts `o.facts`.
+  Fuser(Computation* c, const FuseOptions& o, Trials& trials) : c_(c), o_(o), trial_(o.facts), trials_(trials) {
+    trial_.trial = true;
+  }
 
   Status run() {
     std::vector<Instr*> order = post_order(*c_);
@@ -249,58 +254,114 @@ class Fuser {
     return is_contraction(i) && i.operands[k]->shape.elements() > kFew;
   }
 
-  // Tries the lowering on a copy of the group.
+  // Tries the lowering on a copy of the group. Models repeat their layers, so most groups have been
+  // tried in another place.
   bool has_kernel(const Group& g) {
+    KeyBuilder key{keys_, {}};
+    key.writer.numbers(build(g, key));
+    auto [it, fresh] = trials_.try_emplace(key.writer.finish(), false);
+    if (!fresh) return it->second;
     Module scratch("trial");
     std::vector<Instr*> inputs;
-    Computation* f = copy_group(g, scratch, &inputs, false);
-    return loop::lower(*f, "trial", trial_).ok();
+    return it->second = loop::lower(*copy_group(g, scratch, &inputs, false), "trial", trial_).ok();
   }
 
-  // The group as a computation of `to`; `inputs` are the values its parameters stand for. `whole`: what
-  // it calls is copied too, else it calls what the group does, which is enough to lower it.
-  Computation* copy_group(const Group& g, Module& to, std::vector<Instr*>* inputs, bool whole = true) {
-    const std::vector<Instr*>& members = g.members;
-    absl::flat_hash_set<const Instr*> inside(members.begin(), members.end());
-    Computation* f = to.add_computation("fused");
-    absl::flat_hash_map<const Instr*, Instr*> map;
-    std::vector<Instr*> order = members;
-    std::sort(order.begin(), order.end(), [&](Instr* a, Instr* b) { return position(a) < position(b); });
-    auto input = [&](Instr* o) {
+  // Instructions as keys of their own, each made once.
+  struct Keys {
+    absl::flat_hash_map<const Instr*, Hash128> instrs, shapes;
+  };
+
+  // A group as a key: what `build` asks for, in order.
+  struct KeyBuilder {
+    using Value = int64_t;
+    Keys& keys;
+    KeyWriter writer;
+    int64_t count = 0;
+
+    Value input(const Instr* o) {
+      auto [it, fresh] = keys.shapes.try_emplace(o);
+      if (fresh) it->second = loop::shape_key(o->shape);
+      writer.number(-1);
+      writer.hash(it->second);
+      return count++;
+    }
+    Value add(const Instr* i, absl::Span<const Value> operands) {
+      auto [it, fresh] = keys.instrs.try_emplace(i);
+      if (fresh) it->second = loop::instr_key(*i);
+      writer.numbers(operands);
+      writer.hash(it->second);
+      return count++;
+    }
+    Value again(const Instr* o, absl::Span<const Value> operands) { return add(o, operands); }
+  };
+
+  // A group as instructions of a computation. `whole`: what they call is copied too, else they call what
+  // the group's do, which is enough to lower them.
+  struct CopyBuilder {
+    using Value = Instr*;
+    Computation* f;
+    std::vector<Instr*>* inputs;
+    bool whole;
+
+    Value input(Instr* o) {
       inputs->push_back(o);
       return f->add(Op::kParameter, o->shape, {},
                     ParameterAttrs{static_cast<int64_t>(inputs->size()) - 1}, {}, o->name);
-    };
-    auto value = [&](auto& self, Instr* o) -> Instr* {
+    }
+    Value add(Instr* i, absl::Span<const Value> operands) {
+      if (!whole) return f->add(i->op, i->shape, operands, i->attrs, i->calls, i->name);
+      Module* to = f->module();
+      absl::InlinedVector<Computation*, 1> calls;
+      for (Computation* c : i->calls) calls.push_back(c->module() == to ? c : to->clone_computation(*c));
+      Instr* copy = f->add(i->op, i->shape, operands, i->attrs, calls, i->name);
+      if (i->extras) copy->extras = std::make_unique<Extras>(*i->extras), copy->extras->control_predecessors.clear();
+      return copy;
+    }
+    // What is made once more beside the group that has it, or none has.
+    Value again(Instr* o, absl::Span<const Value> operands) {
+      return f->add(o->op, o->shape, operands, o->attrs, {}, o->name);
+    }
+  };
+
+  // Gives `to` a group's instructions, operands first, with what is copied into it; the roots' values.
+  template <typename Builder>
+  std::vector<typename Builder::Value> build(const Group& g, Builder& to) const {
+    using Value = typename Builder::Value;
+    const absl::flat_hash_set<const Instr*> inside(g.members.begin(), g.members.end());
+    absl::flat_hash_map<const Instr*, Value> map;
+    std::vector<Instr*> order = g.members;
+    std::sort(order.begin(), order.end(), [&](Instr* a, Instr* b) { return position(a) < position(b); });
+    auto value = [&](auto& self, Instr* o) -> Value {
       if (auto it = map.find(o); it != map.end()) return it->second;
-      if (!inside.contains(o) && is_copied(*o)) {
-        absl::InlinedVector<Instr*, 2> operands;
-        for (Instr* x : o->operands) operands.push_back(self(self, x));
-        return map[o] = f->add(o->op, o->shape, operands, o->attrs, {}, o->name);
-      }
-      return map[o] = input(o);
+      if (inside.contains(o) || !is_copied(*o)) return map[o] = to.input(o);
+      absl::InlinedVector<Value, 2> operands;
+      for (Instr* x : o->operands) operands.push_back(self(self, x));
+      return map[o] = to.again(o, operands);
     };
     for (Instr* i : order) {
-      absl::InlinedVector<Instr*, 4> operands;
+      absl::InlinedVector<Value, 4> operands;
       for (size_t k = 0; k < i->operands.size(); ++k) {
         // An update's target is memory to write to, an input of its own even if others read the
         // value. Kernels of products read arrays in memory.
         const bool stored = (k == 0 && is_update(*i)) || is_large_operand(*i, k);
         const bool own = stored && !inside.contains(i->operands[k]);
-        operands.push_back(own ? input(i->operands[k]) : value(value, i->operands[k]));
+        operands.push_back(own ? to.input(i->operands[k]) : value(value, i->operands[k]));
       }
-      absl::InlinedVector<Computation*, 1> calls;
-      for (Computation* c : i->calls)
-        calls.push_back(!whole || c->module() == &to ? c : to.clone_computation(*c));
-      Instr* copy = f->add(i->op, i->shape, operands, i->attrs, calls, i->name);
-      if (i->extras) copy->extras = std::make_unique<Extras>(*i->extras), copy->extras->control_predecessors.clear();
-      map[i] = copy;
+      map[i] = to.add(i, operands);
     }
-    f->set_root(map.at(g.roots[0]));
-    if (g.roots.size() > 1) {
-      std::vector<Instr*> parts;
-      for (Instr* r : g.roots) parts.push_back(map.at(r));
-      f->set_root(f->add(Op::kTuple, result_shape(g), parts));
+    std::vector<Value> roots;
+    for (const Instr* r : g.roots) roots.push_back(map.at(r));
+    return roots;
+  }
+
+  // The group as a computation of `to`; `inputs` are the values its parameters stand for.
+  Computation* copy_group(const Group& g, Module& to, std::vector<Instr*>* inputs, bool whole = true) {
+    CopyBuilder builder{to.add_computation("fused"), inputs, whole};
+    Computation* f = builder.f;
+    std::vector<Instr*> roots = build(g, builder);
+    f->set_root(roots[0]);
+    if (roots.size() > 1) {
+      f->set_root(f->add(Op::kTuple, result_shape(g), roots));
     } else if (f->root()->shape.is_tuple()) {
       // A reduction of several operands: the kernel's outputs are its elements.
       std::vector<Instr*> parts;
@@ -347,6 +408,8 @@ class Fuser {
   Computation* c_;
   const FuseOptions& o_;
   loop::Facts trial_;
+  Trials& trials_;
+  Keys keys_;
   absl::flat_hash_set<const Instr*> live_, cheap_;
   fusion::Groups groups_;
   fusion::Copies copies_;
@@ -389,7 +452,8 @@ bool is_fusible(const Instr& i) {
 Status fuse(Module& m, const FuseOptions& options) {
   std::vector<Computation*> todo;
   collect_control(m.entry(), &todo);
-  for (Computation* c : todo) TRY(Fuser(c, options).run());
+  Trials trials;
+  for (Computation* c : todo) TRY(Fuser(c, options, trials).run());
   m.erase_dead_computations();
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "loop/structure_key.h"
 #include "ops/op_def.h"
 #include "plan/offsets.h"
 #include "plan/plan.h"
@@ -337,9 +338,8 @@ class PlanBuilder {
 
   Status kernel(Instr* i, Frame& frame, PlanSteps* steps) {
     const Computation& f = *i->calls[0];
-    auto lowered = loop::lower(f, i->name, o_.facts);
-    if (!lowered.ok()) return library(i, frame, steps);
-    auto k = std::make_unique<loop::Kernel>(std::move(lowered).value());
+    const Lowered& k = lowered(f, i->name);
+    if (k.kernel < 0) return library(i, frame, steps);
     PlanStep s;
     s.kind = PlanStep::Kind::kKernel;
     s.instr = i;
@@ -354,37 +354,58 @@ class PlanBuilder {
       }
       s.outputs.push_back(place(i, n, shapes[n], frame));
     }
-    int64_t workspace = k->workspace_bytes() + (o_.workspace_bytes ? o_.workspace_bytes(*k) : 0);
-    if (workspace > 0) {
-      s.workspace = begin_range(workspace);
+    if (k.workspace > 0) {
+      s.workspace = begin_range(k.workspace);
       end_range(s.workspace);
     }
     frame.values[i] = s.outputs;
-    take_offsets(*k, &s);
-    s.kernel = intern(std::move(k));
+    s.offsets = k.offsets;
+    s.kernel = k.kernel;
     steps->push_back(std::move(s));
     return absl::OkStatus();
   }
 
+  // What a fused computation became.
+  struct Lowered {
+    int64_t kernel = -1;           // none: it has no kernel
+    int64_t workspace = 0;         // bytes
+    std::vector<int64_t> offsets;  // as PlanStep::offsets
+  };
+
+  // Once for computations of the same contents, which models have many of.
+  const Lowered& lowered(const Computation& f, std::string_view name) {
+    auto [it, fresh] = lowered_.try_emplace(loop::computation_key(f));
+    if (!fresh) return it->second;
+    auto made = loop::lower(f, name, o_.facts);
+    if (!made.ok()) return it->second;
+    auto k = std::make_unique<loop::Kernel>(std::move(made).value());
+    it->second.workspace = k->workspace_bytes() + (o_.workspace_bytes ? o_.workspace_bytes(*k) : 0);
+    it->second.offsets = take_offsets(*k, f.params().size());
+    it->second.kernel = intern(std::move(k));
+    return it->second;
+  }
+
   // Where the operands of a product begin becomes part of the step, so that products that differ in
   // nothing else share their kernel.
-  static void take_offsets(loop::Kernel& k, PlanStep* s) {
-    if (!k.contraction || k.chain) return;
+  static std::vector<int64_t> take_offsets(loop::Kernel& k, size_t inputs) {
+    std::vector<int64_t> offsets;
+    if (!k.contraction || k.chain) return offsets;
     loop::Contraction& c = *k.contraction;
-    if (c.lhs_buffer == c.rhs_buffer) return;
+    if (c.lhs_buffer == c.rhs_buffer) return offsets;
     auto take = [&](int64_t buffer, int64_t* offset) {
       if (*offset == 0) return;
       for (int32_t n = 0; n < k.graph.size(); ++n) {
         const scalar::Node& node = k.graph[scalar::Scalar{n}];
         if (node.op == scalar::Op::kLoad && node.imm == buffer) return;
       }
-      s->offsets.resize(s->inputs.size());
-      s->offsets[static_cast<size_t>(buffer)] =
+      offsets.resize(inputs);
+      offsets[static_cast<size_t>(buffer)] =
           *offset * byte_size(k.buffers[static_cast<size_t>(buffer)].dtype);
       *offset = 0;
     };
     take(c.lhs_buffer, &c.lhs_offset);
     take(c.rhs_buffer, &c.rhs_offset);
+    return offsets;
   }
 
   // Where an update of `from` writes. The operand's memory becomes the result's if nobody reads the
@@ -588,6 +609,7 @@ class PlanBuilder {
   absl::flat_hash_map<int64_t, int64_t> spare_;  // free buffers of a state that rotates: their uses by others
   absl::flat_hash_map<int64_t, int64_t> frame_uses_;
   absl::flat_hash_map<std::string, int64_t> kernels_;
+  absl::flat_hash_map<Hash128, Lowered> lowered_;
   PlanSteps saves_;
   std::vector<int64_t> temporary_;
   int64_t token_ = -1;
