@@ -25,6 +25,38 @@ void drop_user(Instr* value, Instr* user) {
   if (it != value->users.end()) value->users.erase(it);
 }
 
+// A set of instructions of one computation: bits by their numbers, where these lie close enough.
+class Marks {
+ public:
+  explicit Marks(const Computation& c) {
+    if (c.size() == 0) return;
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (const auto& i : c.instrs()) low = std::min(low, i->id), high = std::max(high, i->id);
+    constexpr int64_t kSparse = 64;  // bits worth an entry of a hash set
+    if (high - low > kSparse * (c.size() + kSparse)) return;
+    low_ = low;
+    bits_.resize(static_cast<size_t>(high - low + 1));
+  }
+  // True if it was not there.
+  bool insert(const Instr* i) {
+    const size_t at = index(i);
+    if (at >= bits_.size()) return rest_.insert(i).second;
+    const bool fresh = !bits_[at];
+    bits_[at] = true;
+    return fresh;
+  }
+  bool contains(const Instr* i) const {
+    const size_t at = index(i);
+    return at < bits_.size() ? bits_[at] : rest_.contains(i);
+  }
+
+ private:
+  size_t index(const Instr* i) const { return static_cast<size_t>(i->id - low_); }
+  int64_t low_ = 0;
+  std::vector<bool> bits_;
+  absl::flat_hash_set<const Instr*> rest_;
+};
+
 bool uses(const Instr* user, const Instr* value) {
   return std::find(user->operands.begin(), user->operands.end(), value) != user->operands.end();
 }
@@ -130,7 +162,7 @@ void Computation::erase(Instr* i) {
 }
 
 int64_t Computation::erase_dead() {
-  absl::flat_hash_set<const Instr*> live;
+  Marks live(*this);
   for (Instr* i : post_order(*this)) live.insert(i);
   for (Instr* p : params_) live.insert(p);
   int64_t dead = 0;
@@ -193,9 +225,9 @@ int64_t Module::instruction_count() const {
 }
 
 std::string Module::unique_name(std::string_view base) {
-  auto it = names_.find(base);
-  if (it == names_.end()) {
-    names_.emplace(base, 0);
+  auto it = names_.lower_bound(base);
+  if (it == names_.end() || it->first != base) {
+    names_.emplace_hint(it, base, 0);
     return std::string(base);
   }
   // "add.3" asked for again counts on from "add": names stay short however often they are copied.
@@ -204,7 +236,11 @@ std::string Module::unique_name(std::string_view base) {
   if (dot != std::string_view::npos && dot + 1 < base.size() &&
       base.find_first_not_of("0123456789", dot + 1) == std::string_view::npos)
     stem = base.substr(0, dot);
-  int64_t& next = names_.try_emplace(std::string(stem), 0).first->second;
+  if (stem.size() != base.size()) {
+    it = names_.lower_bound(stem);
+    if (it == names_.end() || it->first != stem) it = names_.emplace_hint(it, stem, 0);
+  }
+  int64_t& next = it->second;
   while (true) {
     std::string name = str_cat(stem, ".", ++next);
     if (names_.emplace(name, 0).second) return name;
@@ -217,23 +253,18 @@ namespace {
 template <typename F>
 void copy_body(const Computation& from, Computation* to, F callee) {
   absl::flat_hash_map<const Instr*, Instr*> map;
-  std::vector<Instr*> order = post_order(from);
+  std::vector<Instr*> after = post_order(from);
+  Marks inside(from);
+  for (Instr* i : after) inside.insert(i);
   for (Instr* p : from.params())
-    if (std::find(order.begin(), order.end(), p) == order.end()) order.push_back(p);
+    if (inside.insert(p)) after.push_back(p);
+  std::vector<Instr*> order = after;
   std::sort(order.begin(), order.end(), [](Instr* a, Instr* b) { return a->id < b->id; });
   // Creation order is usually topological; where a pass appended out of order, use the post order.
-  absl::flat_hash_set<const Instr*> seen;
-  bool topological = std::all_of(order.begin(), order.end(), [&](Instr* i) {
-    bool ok = std::all_of(i->operands.begin(), i->operands.end(),
-                          [&](Instr* o) { return seen.contains(o); });
-    seen.insert(i);
-    return ok;
+  const bool topological = std::all_of(order.begin(), order.end(), [&](Instr* i) {
+    return std::all_of(i->operands.begin(), i->operands.end(), [&](Instr* o) { return o->id < i->id; });
   });
-  if (!topological) {
-    order = post_order(from);
-    for (Instr* p : from.params())
-      if (std::find(order.begin(), order.end(), p) == order.end()) order.push_back(p);
-  }
+  if (!topological) order = std::move(after);
   for (Instr* i : order) {
     absl::InlinedVector<Instr*, 4> operands;
     for (Instr* o : i->operands) operands.push_back(map.at(o));
@@ -336,10 +367,10 @@ bool has_effect(const Instr& i) {
 std::vector<Instr*> post_order(const Computation& c) {
   std::vector<Instr*> order;
   order.reserve(c.instrs().size());
-  absl::flat_hash_map<const Instr*, bool> done;  // false: on the stack
+  Marks seen(c);
   std::vector<std::pair<Instr*, size_t>> stack;
   auto visit = [&](Instr* root) {
-    if (!root || !done.try_emplace(root, false).second) return;
+    if (!root || !seen.insert(root)) return;
     stack.emplace_back(root, 0);
     while (!stack.empty()) {
       auto& [i, next] = stack.back();
@@ -348,10 +379,9 @@ std::vector<Instr*> post_order(const Computation& c) {
         size_t k = next++;
         Instr* o = k < i->operands.size() ? i->operands[k]
                                           : i->extras->control_predecessors[k - i->operands.size()];
-        if (done.try_emplace(o, false).second) stack.emplace_back(o, 0);
+        if (seen.insert(o)) stack.emplace_back(o, 0);
         continue;
       }
-      done[i] = true;
       order.push_back(i);
       stack.pop_back();
     }
