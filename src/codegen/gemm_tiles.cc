@@ -121,9 +121,10 @@ class TilesKernel {
     has_tail_ = s_.last_lanes == s_.w ? e_.b.getFalse() : is_last;
     Value* end = e_.add(i, groups);
     if (s_.ahead) {
-      goes_on_ = e_.b.CreateICmpEQ(e_.rem(end, s_.row_groups * s_.col_blocks), e_.i64(0));
-      goes_on_ = e_.b.CreateAnd(e_.b.CreateNot(goes_on_), e_.b.CreateICmpSLT(end, e_.arg(2)));
-      goes_on_ = e_.b.CreateAnd(goes_on_, e_.b.CreateICmpEQ(e_.rem(end, s_.row_groups), e_.i64(0)));
+      // Past the end of this call, too: the next one mostly goes on there.
+      Value* last = e_.b.CreateICmpEQ(block, e_.i64(s_.col_blocks - 1));
+      Value* all = e_.b.CreateICmpEQ(e_.add(group, groups), e_.i64(s_.row_groups));
+      goes_on_ = e_.b.CreateAnd(all, e_.b.CreateNot(last));
     }
     k_blocks(end_tile);
     return end;
