@@ -15,6 +15,7 @@ constexpr double kGrainCycles = 20e3;
 constexpr int64_t kLeastAhead = 128 << 10;  // bytes of b worth bringing ahead
 constexpr int64_t kWideShares = 8;  // shares that the columns of a wide product should be even in
 constexpr int64_t kWideItems = 16;
+constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
@@ -197,7 +198,7 @@ void choose_words(GemmShape& s, const Target& target, GemmHooked hooked) {
   s.shifted = bytes && p.lhs == Dtype::kS8;
 }
 
-void choose_packing(GemmShape& s, GemmHooked hooked) {
+void choose_packing(GemmShape& s, const Target& target, GemmHooked hooked) {
   if (s.k_total() == 0) return;  // an empty sum loads nothing
   if (s.word != WordProduct::kNone) {
     s.pack_a = s.pack_b = true;
@@ -207,7 +208,9 @@ void choose_packing(GemmShape& s, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const GemmContractedDim& inner = p.k.back();
   const int64_t b_stride = std::abs(inner.rhs) * byte_size(p.rhs);
-  s.pack_b = hooked.rhs || (p.rhs != p.acc && s.row_tiles > 1) || (p.rhs_n != 1 && p.n > 1) ||
+  s.pack_in_tile = is_wide(s, target) && !hooked.rhs && p.rhs == p.acc && p.rhs_n == 1 && s.mid_block == 1 &&
+                   inner.size > 1 && s.parts == 1 && s.row_tiles >= kLeastCopied;
+  s.pack_b = s.pack_in_tile || hooked.rhs || (p.rhs != p.acc && s.row_tiles > 1) || (p.rhs_n != 1 && p.n > 1) ||
              (std::max(s.rows(), p.rows_in_all) >= 96 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
   s.mask_b = !s.pack_b;
   const bool strided = inner.lhs != 1 && inner.size > 1;
@@ -372,7 +375,7 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
     const double flops =
         2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
     if (p.rows_in_all == 0) choose_parts(s, flops / flops_per_cycle(target, p.acc));
-    choose_packing(s, hooked);
+    choose_packing(s, target, hooked);
     choose_sums(s, hooked);
     choose_blocks(s, target);
   }
@@ -381,6 +384,7 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
   if (s.prepack) {
     s.packed_bytes = s.batches * s.col_blocks * s.k_blocks * s.b_bytes;
     s.b_bytes = 0;
+    s.pack_in_tile = false;
   }
   if (s.form == GemmForm::kTiles) choose_ahead(s, hooked);
   return s;

@@ -22,6 +22,8 @@ enum Argument : unsigned {
   kAhead,
   kAheadStep,
   kAheadTurn,
+  kCopy,
+  kCopyPanel,
   kLevels
 };
 constexpr unsigned kPerLevel = 3;
@@ -43,21 +45,24 @@ class TileEmitter {
     const std::string name = describe();
     if (llvm::Function* f = e_.module.getFunction(name)) return f;
     llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
-    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i, p, i, i};
+    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i, p, i, i, p, i};
     params.insert(params.end(), kPerLevel * static_cast<size_t>(d_.levels), i);
     llvm::Function* f = e_.begin_internal(name, params);
     Values a{e_.arg(kA)};
     while (a.size() < pointers_)
       a.push_back(e_.at(a.back(), e_.mul(e_.arg(kARow), kRowsPerPointer)));
-    const Values start{e_.arg(kB), e_.arg(kC), e_.arg(kOld), e_.arg(kAhead)};
+    const Values start{e_.arg(kB), e_.arg(kC), e_.arg(kOld), e_.arg(kAhead),
+                       e_.arg(kCopy)};
     e_.loop_carry(e_.i64(0), e_.arg(kPanels), 1, start, false, [&](Value*, const Values& v) {
       ahead_ = v[3];
+      copy_ = v[4];
       Values sums = start_sums(v[0]);
       if (!d_.empty) sums = level(0, a, v[0], sums);
       store(v[1], sums, v[2]);
       return Values{e_.at(v[0], e_.arg(kBPanel)), e_.at(v[1], d_.vectors * lanes_ * bytes_),
                     e_.at(v[2], e_.arg(kOldPanel)),
-                    d_.ahead ? e_.at(v[3], d_.vectors * lanes_ * byte_size(d_.b_type)) : v[3]};
+                    d_.ahead ? e_.at(v[3], d_.vectors * lanes_ * byte_size(d_.b_type)) : v[3],
+                    d_.copy_row ? e_.at(v[4], e_.arg(kCopyPanel)) : v[4]};
     });
     e_.end_function();
     return f;
@@ -84,7 +89,10 @@ class TileEmitter {
     sums.push_back(b);
     sums = e_.loop_carry(
         e_.i64(0), e_.arg(at), 1, std::move(sums), true, [&](Value* i, const Values& v) {
-          if (innermost) bring_ahead(i);
+          if (innermost) {
+            bring_ahead(i);
+            step_ = i;
+          }
           const auto split = v.begin() + static_cast<long>(n);
           const Values pointers(split, v.end() - 1);
           Values next = level(l + 1, pointers, v.back(), Values(v.begin(), split));
@@ -125,6 +133,11 @@ class TileEmitter {
       right.push_back(
           e_.load(d_.b_type, e_.at(b, v * vector), lanes_, d_.mask_b ? mask(v) : nullptr));
     }
+    if (d_.copy_row) {
+      Value* to = e_.at(copy_, e_.mul(step_, d_.copy_row));
+      for (int v = 0; v < d_.vectors; ++v)
+        e_.store_acc(right[static_cast<size_t>(v)], e_.at(to, v * lanes_ * bytes_));
+    }
     for (int r = 0; r < d_.rows; ++r) {
       Value* x = e_.load_broadcast(d_.a_type, row_at(a, r), lanes_);
       for (int v = 0; v < d_.vectors; ++v) {
@@ -154,7 +167,8 @@ class TileEmitter {
                    ".", d_.rows, "x", d_.vectors, ".", d_.last_lanes, d_.mask_b ? "b" : "",
                    d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
                    d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row,
-                   ".w", static_cast<int>(d_.word), d_.start ? "s" : "", ".p", d_.ahead, ".", d_.ahead_shift);
+                   ".w", static_cast<int>(d_.word), d_.start ? "s" : "", ".p", d_.ahead, ".", d_.ahead_shift,
+                   ".", d_.copy_row);
   }
 
   Emit& e_;
@@ -163,7 +177,8 @@ class TileEmitter {
   const int64_t bytes_;
   size_t pointers_ = 1;  // into a
   Value* tail_ = nullptr;
-  Value* ahead_ = nullptr;
+  Value *ahead_ = nullptr, *copy_ = nullptr;  // of the current panel
+  Value* step_ = nullptr;                     // of the innermost loop
 };
 
 }  // namespace
@@ -177,7 +192,8 @@ void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall&
   args.insert(args.end(), {d.add ? call.old : none, d.add ? call.old_row : zero,
                            d.add ? call.old_panel : zero});
   args.insert(args.end(), {d.start ? call.start : zero, d.ahead ? call.ahead : none,
-                           d.ahead ? call.ahead_step : zero, d.ahead ? call.ahead_turn : zero});
+                           d.ahead ? call.ahead_step : zero, d.ahead ? call.ahead_turn : zero,
+                           d.copy_row ? call.copy : none, d.copy_row ? call.copy_panel : zero});
   for (const TileLevel& l : call.levels) args.insert(args.end(), {l.count, l.a_step, l.b_step});
   e.b.CreateCall(tile, args);
 }

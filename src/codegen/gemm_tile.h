@@ -27,6 +27,7 @@ struct TileDesc {
   bool empty = false;                     // the sum has no terms
   // Lines brought to the second level cache at every 2^ahead_shift-th step of the innermost loop.
   int ahead = 0, ahead_shift = 0;
+  int64_t copy_row = 0;  // if not 0, the rows of b are copied so many bytes apart (one level)
 };
 
 // One loop of the sum: how often, at least once, and the byte steps of both operands.
@@ -44,6 +45,7 @@ struct TileCall {
   Value* start = nullptr;
   // The lines brought ahead: where the first panel's are, the bytes between steps; turn 0, or -1 for none.
   Value *ahead = nullptr, *ahead_step = nullptr, *ahead_turn = nullptr;
+  Value *copy = nullptr, *copy_panel = nullptr;  // where to, and the bytes between panels
   std::vector<TileLevel> levels;  // outermost first; the innermost a_step is the description's
 };
 

@@ -20,7 +20,7 @@ class TilesKernel {
   void run(const std::string& name) {
     make_tiles();
     if (s_.pack_a) pack_a_function_ = emit_pack_a(e_, s_, f_.hooks, name + ".a");
-    if (s_.pack_b && !s_.prepack) pack_b_function_ = emit_pack_b(e_, s_, f_.hooks, name + ".b");
+    if (s_.pack_b && !s_.prepack && !s_.pack_in_tile) pack_b_function_ = emit_pack_b(e_, s_, f_.hooks, name + ".b");
     if (finishes()) finish_function_ = make_finish(name + ".end");
     e_.mark_glue(e_.begin_kernel(name));
     f_.enter(e_.arg(0));
@@ -47,8 +47,8 @@ class TilesKernel {
     const int64_t step = s_.a_interleaved ? s_.mr * bytes_ : bytes_;
     return middle ? s_.words(s_.k_inner()) * step : step;
   }
-  int64_t b_step(const GemmContractedDim& d, bool middle) const {
-    if (!s_.pack_b) return d.rhs * byte_size(s_.spec.rhs);
+  int64_t b_step(const GemmContractedDim& d, bool middle, bool unpacked = false) const {
+    if (!s_.pack_b || unpacked) return d.rhs * byte_size(s_.spec.rhs);
     const int64_t step = s_.nv * s_.w * bytes_;
     return middle ? s_.words(s_.k_inner()) * step : step;
   }
@@ -57,12 +57,13 @@ class TilesKernel {
     return s_.a_interleaved ? bytes_ : s_.a_row * bytes_;
   }
 
-  TileDesc tile_desc(int rows, bool last) const {
+  // copying: reads b where it lies, and packs it.
+  TileDesc tile_desc(int rows, bool last, bool copying) const {
     TileDesc d;
     d.rows = rows;
     d.vectors = last ? s_.last_nv : s_.nv;
     d.last_lanes = last && s_.last_lanes != s_.w ? s_.last_lanes : 0;
-    d.mask_b = d.last_lanes && s_.mask_b;
+    d.mask_b = d.last_lanes && (s_.mask_b || copying);
     d.mask_c = d.last_lanes && in_output() && s_.parts == 1;
     d.a_type = s_.pack_a ? e_.acc : s_.spec.lhs;
     d.b_type = s_.pack_b ? e_.acc : s_.spec.rhs;
@@ -76,6 +77,7 @@ class TilesKernel {
     d.add = adds();
     d.empty = s_.k_total() == 0;
     d.ahead = s_.ahead, d.ahead_shift = s_.ahead_shift;
+    if (copying) d.copy_row = s_.nv * s_.w * bytes_;
     return d;
   }
 
@@ -86,8 +88,13 @@ class TilesKernel {
       for (int last = 0; last < 2; ++last) {
         if (!(last ? ragged_ : has_full)) continue;
         Tile& t = tile_[short_rows][last];
-        t.desc = tile_desc(s_.mr - short_rows, last != 0);
+        t.desc = tile_desc(s_.mr - short_rows, last != 0, false);
         t.function = emit_tile(e_, t.desc);
+        if (s_.pack_in_tile) {
+          Tile& c = copying_tile_[short_rows][last];
+          c.desc = tile_desc(s_.mr - short_rows, last != 0, true);
+          c.function = emit_tile(e_, c.desc);
+        }
         if (!s_.has_slots()) continue;
         t.exact = t.desc;
         t.exact.word = WordProduct::kBf16Exact;
@@ -145,7 +152,7 @@ class TilesKernel {
         packed_ = prepacked_at(f_, batch_, col_block_, kb);
       } else if (s_.pack_b) {
         packed_ = pack_b_;
-        call_pack_b(f_, pack_b_function_, k, column_, full_panels_, has_ragged_, pack_b_);
+        if (!s_.pack_in_tile) call_pack_b(f_, pack_b_function_, k, column_, full_panels_, has_ragged_, pack_b_);
       }
       if (s_.ahead) find_next_block(kb, lo);
       if (s_.a_group == 1) {
@@ -202,8 +209,17 @@ class TilesKernel {
     Value* rows = e_.select(is_short, s_.mr - 1, s_.mr);
     Value* a = s_.pack_a ? packed : f_.lhs_at(tile.first, k.first);
     if (s_.has_slots()) fast_ = nothing_flushed(e_, a_slot(e_, s_, pack_a_), b_slot(e_, s_, packed_));
-    e_.if_else(
-        is_short, [&] { panels(tile_[1], t, k, a, c); }, [&] { panels(tile_[0], t, k, a, c); });
+    const auto product = [&](const Tile tile[2][2]) {
+      e_.if_else(
+          is_short, [&] { panels(tile[1], t, k, a, c); }, [&] { panels(tile[0], t, k, a, c); });
+    };
+    if (s_.pack_in_tile) {
+      e_.if_else(
+          e_.b.CreateICmpEQ(t, first_tile_), [&] { product(copying_tile_); },
+          [&] { product(tile_); });
+    } else {
+      product(tile_);
+    }
     if (!finishes()) return;
     e_.if_then(is_last_, [&] {
       e_.b.CreateCall(finish_function_, {c, tile.first.outer, tile.first.m, column_, rows,
@@ -234,8 +250,9 @@ class TilesKernel {
 
   void panels(const Tile tile[2], Value* row_tile, const KBlock& k, Value* a, Value* c) {
     const int64_t width = s_.nv * s_.w;
+    const bool copying = tile[0].desc.copy_row || tile[1].desc.copy_row;
     const int64_t b_panel =
-        s_.pack_b ? panel_bytes() : width * s_.spec.rhs_n * byte_size(s_.spec.rhs);
+        s_.pack_b && !copying ? panel_bytes() : width * s_.spec.rhs_n * byte_size(s_.spec.rhs);
     const GemmContractedDim &mid = s_.spec.k[s_.spec.k.size() - 2], &inner = s_.spec.k.back();
     TileCall call;
     call.a = a;
@@ -247,13 +264,17 @@ class TilesKernel {
     call.start = e_.i64((s_.b_rows - 1) * s_.nv * s_.w * bytes_);
     const int per_word = word_elements(s_.word);
     Value* steps = e_.div(e_.add(k.inner, e_.i64(per_word - 1)), per_word);
-    call.levels.push_back({steps, e_.i64(a_step(inner, false)), e_.i64(b_step(inner, false))});
-    Value* b = s_.pack_b ? packed_ : f_.rhs_at(k.first, column_);
+    call.levels.push_back({steps, e_.i64(a_step(inner, false)), e_.i64(b_step(inner, false, copying))});
+    Value* b = s_.pack_b && !copying ? packed_ : f_.rhs_at(k.first, column_);
     bring_ahead(row_tile, call);
     Value* ahead = call.ahead;
     auto run = [&](const Tile& t, Value* skip, Value* count) {
       if (ahead) call.ahead = e_.at(ahead, e_.mul(skip, width * byte_size(s_.spec.rhs)));
       call.b = e_.at(b, e_.mul(skip, b_panel));
+      if (copying) {
+        call.copy = e_.at(packed_, e_.mul(skip, panel_bytes()));
+        call.copy_panel = e_.i64(panel_bytes());
+      }
       call.c = e_.at(c, e_.mul(skip, width * bytes_));
       call.panels = count;
       if (adds()) {
@@ -315,7 +336,7 @@ class TilesKernel {
   const int64_t bytes_;
   const bool ragged_;  // the last panel differs from the others
 
-  Tile tile_[2][2];  // [short rows][last panel]
+  Tile tile_[2][2], copying_tile_[2][2];  // [short rows][last panel]
   llvm::Function *pack_a_function_ = nullptr, *pack_b_function_ = nullptr;
   llvm::Function* finish_function_ = nullptr;
   Value *pack_a_ = nullptr, *pack_b_ = nullptr, *sums_ = nullptr;
