@@ -290,10 +290,8 @@ void choose_ahead(GemmShape& s, GemmHooked hooked) {
       s.word != WordProduct::kNone || s.row_tiles < 2 || s.parts > 1 ||
       s.k_blocks * s.col_blocks == 1 || s.k_total() * p.n * bytes < kLeastAhead)
     return;
-  const int64_t lines = ceil_div(s.nv * s.w * bytes, kSlotBytes);
-  const int64_t tiles = std::max(s.group_tiles, s.row_tiles / 8);
-  s.ahead = static_cast<int>(ceil_div(lines, tiles));
-  while (s.ahead == 1 && lines << (s.ahead_shift + 1) <= tiles && s.ahead_shift < 3) ++s.ahead_shift;
+  s.ahead = static_cast<int>(ceil_div(s.nv * s.w * bytes, kSlotBytes));
+  s.ahead_every = static_cast<int>(std::clamp<int64_t>(s.row_tiles / 8, std::min<int64_t>(s.group_tiles, 32), 32));
 }
 
 // The dot form walks n in groups of w columns; one item is a few of them.

@@ -57,9 +57,9 @@ struct GemmShape {
   bool mask_b = false;         // loads of b are masked in the last panel
   bool prepack = false;        // b is packed once, by a phase of its own, into the workspace
   bool pack_in_tile = false;  // b is packed by the first row tile that reads it
-  // If not 0: while a block of b is multiplied, the next one is brought to the second level cache: so many of a
-  // panel's lines by each row tile, or one by 2^ahead_shift tiles.
-  int ahead = 0, ahead_shift = 0;
+  // If not 0: while a block of b is multiplied, the next one is brought to the second level cache: so many
+  // lines at every ahead_every-th step, each row tile a part of the block.
+  int ahead = 0, ahead_every = 1;
   enum class Sums : uint8_t { kDirect, kOut, kScratch } sums = Sums::kDirect;
   // Byte sizes of the scratch areas, in this order: packed a, packed b, sums.
   int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;

@@ -107,10 +107,10 @@ class TileEmitter {
 
   void bring_ahead(Value* step) {
     if (d_.ahead == 0) return;
-    Value* turn = e_.b.CreateAnd(step, e_.i64((int64_t{1} << d_.ahead_shift) - 1));
+    Value* turn = e_.rem(step, d_.ahead_every);
     e_.if_then(e_.b.CreateICmpEQ(turn, e_.arg(kAheadTurn)), [&] {
-      if (d_.ahead_shift) step = e_.b.CreateLShr(step, static_cast<uint64_t>(d_.ahead_shift));
-      Value* p = e_.at(ahead_, e_.b.CreateMul(step, e_.arg(kAheadStep)));
+      Value* row = e_.div(step, d_.ahead_every);
+      Value* p = e_.at(ahead_, e_.b.CreateMul(row, e_.arg(kAheadStep)));
       for (int line = 0; line < d_.ahead; ++line) e_.prefetch(e_.at(p, line * kLine), 2);
     });
   }
@@ -167,7 +167,7 @@ class TileEmitter {
                    ".", d_.rows, "x", d_.vectors, ".", d_.last_lanes, d_.mask_b ? "b" : "",
                    d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
                    d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row,
-                   ".w", static_cast<int>(d_.word), d_.start ? "s" : "", ".p", d_.ahead, ".", d_.ahead_shift,
+                   ".w", static_cast<int>(d_.word), d_.start ? "s" : "", ".p", d_.ahead, ".", d_.ahead_every,
                    ".", d_.copy_row);
   }
 

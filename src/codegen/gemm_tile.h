@@ -25,8 +25,8 @@ struct TileDesc {
   bool start = false;                     // sums start from a row of vectors at b + start
   bool add = false;                       // whether there are old sums
   bool empty = false;                     // the sum has no terms
-  // Lines brought to the second level cache at every 2^ahead_shift-th step of the innermost loop.
-  int ahead = 0, ahead_shift = 0;
+  // Lines brought to the second level cache at every ahead_every-th step of the innermost loop.
+  int ahead = 0, ahead_every = 1;
   int64_t copy_row = 0;  // if not 0, the rows of b are copied so many bytes apart (one level)
 };
 

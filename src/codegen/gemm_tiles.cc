@@ -76,7 +76,7 @@ class TilesKernel {
     if (s_.word != WordProduct::kNone) d.a_type = d.b_type = e_.acc;
     d.add = adds();
     d.empty = s_.k_total() == 0;
-    d.ahead = s_.ahead, d.ahead_shift = s_.ahead_shift;
+    d.ahead = s_.ahead, d.ahead_every = s_.ahead_every;
     if (copying) d.copy_row = s_.nv * s_.w * bytes_;
     return d;
   }
@@ -184,12 +184,10 @@ class TilesKernel {
   void bring_ahead(Value* t, TileCall& call) const {
     if (!s_.ahead) return;
     const int64_t row = s_.spec.k.back().rhs * byte_size(s_.spec.rhs);
-    const int64_t width = s_.nv * s_.w * byte_size(s_.spec.rhs);
+    const int64_t rows = (s_.inner_block + s_.ahead_every - 1) / s_.ahead_every;
     Value* turn = e_.sub(t, first_tile_);
-    Value* byte = e_.mul(e_.div(turn, int64_t{1} << s_.ahead_shift), s_.ahead * kSlotBytes);
-    Value* part = e_.rem(turn, int64_t{1} << s_.ahead_shift);
-    Value* p = e_.at(e_.at(next_, byte), e_.mul(part, (s_.inner_block >> s_.ahead_shift) * row));
-    Value* any = e_.b.CreateAnd(has_next_, e_.b.CreateICmpSLT(byte, e_.i64(width)));
+    Value* p = e_.at(next_, e_.mul(turn, rows * row));
+    Value* any = e_.b.CreateAnd(has_next_, e_.b.CreateICmpSLT(turn, e_.i64(s_.ahead_every)));
     call.ahead = p;
     call.ahead_step = e_.i64(row);
     call.ahead_turn = e_.select(any, 0, -1);
