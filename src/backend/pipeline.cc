@@ -19,6 +19,7 @@
 #include "passes/expand.h"
 #include "passes/fuse.h"
 #include "passes/inline_calls.h"
+#include "passes/known_windows.h"
 #include "passes/recompute.h"
 #include "passes/repeated_dot.h"
 #include "passes/sort_to_topk.h"
@@ -47,6 +48,8 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return complex_dot(m); }},
     {{"sort-to-topk", "sorts of which the first elements are read become selections"},
      [](Module& m, const FuseOptions&) { return sort_to_topk(m); }},
+    {{"known-windows", "gathers, scatters and updates of one window at a known place become slices and plain updates"},
+     [](Module& m, const FuseOptions&) { return known_windows(m); }},
     {{"transposed-dot", "products swap operands or read them as they lie in place of transposes"},
      [](Module& m, const FuseOptions&) { return transposed_dot(m); }},
     {{"dot-to-sums", "products of a vector with a few computed columns become sums of products"},
@@ -58,7 +61,7 @@ const Pass kPasses[] = {
 };
 constexpr std::string_view kStandard[] = {
     "inline",       "cleanup",     "control",   "expand",       "repeated-dot",   "complex-dot",
-    "cleanup",      "sort-to-topk", "transposed-dot", "dot-to-sums", "recompute",  "fuse"};
+    "known-windows", "cleanup",    "sort-to-topk", "transposed-dot", "dot-to-sums", "recompute",  "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)

@@ -96,10 +96,33 @@ int64_t inout_parameter(const Computation& fused, int64_t k) {
   const Instr* o = outs[0];
   if (o->op != Op::kDynamicUpdateSlice && o->op != Op::kScatter) return -1;
   const Instr* target = o->operand(0);
-  if (target->op != Op::kParameter || target->users.size() != 1) return -1;
-  // The target is only written through the update: no other part of the fusion reads it.
+  if (target->op != Op::kParameter) return -1;
+  // The target is only written through the update: no other part of the fusion reads it, but for what
+  // the update replaces.
   if (std::count(o->operands.begin(), o->operands.end(), target) != 1) return -1;
-  return target->parameter_number();
+  const bool own = std::all_of(target->users.begin(), target->users.end(), [&](const Instr* u) {
+    return u == o || reads_own_window(*u, *o);
+  });
+  return own ? target->parameter_number() : -1;
+}
+
+bool reads_own_window(const Instr& reader, const Instr& update) {
+  if (update.op != Op::kDynamicUpdateSlice || reader.operands.empty() ||
+      reader.operand(0) != update.operand(0) || reader.shape.dims != update.operand(1)->shape.dims)
+    return false;
+  const size_t rank = reader.shape.dims.size();
+  if (reader.op == Op::kDynamicSlice)
+    return std::equal(reader.operands.begin() + 1, reader.operands.end(), update.operands.begin() + 2,
+                      update.operands.end());
+  if (reader.op != Op::kSlice) return false;
+  const auto& a = reader.as<SliceAttrs>();
+  for (size_t d = 0; d < rank; ++d) {
+    const Instr* start = update.operand(static_cast<int64_t>(d) + 2);
+    const bool same = start->op == Op::kConstant && start->literal().get_int(0) == a.start[d] &&
+                      (a.stride.empty() || a.stride[d] == 1 || reader.shape.dims[d] == 1);
+    if (!same) return false;
+  }
+  return true;
 }
 
 void bind_parameters(Elements& e, const Computation& fused) {

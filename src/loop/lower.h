@@ -49,6 +49,9 @@ const Instr* hero(const Computation& fused);
 // Operand whose memory the output `k` must start as (kInOut), or -1.
 int64_t inout_parameter(const Computation& fused, int64_t k);
 
+// Whether `reader` is the slice of an update's array that the update overwrites.
+bool reads_own_window(const Instr& reader, const Instr& update);
+
 // Lowerings by kind.
 Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts);
 // False, and `k` as it was, if `values`, the results or what they are before a reshape, are not of

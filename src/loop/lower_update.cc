@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates in place: the output buffer starts as the operand (kInOut) and only the updated elements
-// are written. dynamic-update-slice writes one window; scatter walks the updates in order and
+// are written. dynamic-update-slice writes one window, which its update may be made of; scatter walks the updates in order and
 // combines each with what is there, so that the result is the same from run to run.
 #include <algorithm>
 #include <bit>
@@ -15,6 +15,26 @@ namespace {
 using scalar::Value;
 
 bool contains(const Dims& d, int64_t v) { return std::find(d.begin(), d.end(), v) != d.end(); }
+
+// Element `offset` of an array in `buffer`.
+Value old_value(scalar::Graph& g, Dtype type, int64_t buffer, Scalar offset) {
+  const Dtype t = buffer_type(type);
+  if (!is_complex(type)) return {g.load(t, buffer, offset), {}};
+  const Scalar twice = g.mul(offset, g.constant_int(Dtype::kS64, 2));
+  return {g.load(t, buffer, twice), g.load(t, buffer, g.add(twice, g.constant_int(Dtype::kS64, 1)))};
+}
+
+// All parts are computed before one is stored: each may read all old ones.
+void keep_parts(Kernel& k, std::vector<Stmt>* body, Value* v) {
+  for (Scalar* part : {&v->re, &v->im}) {
+    if (!*part) continue;
+    Stmt s;
+    s.kind = Stmt::Kind::kLet;
+    s.let = {k.new_var(), k.graph.type(*part), *part};
+    *part = k.graph.var(s.let.type, s.let.var);
+    body->push_back(std::move(s));
+  }
+}
 
 Status update_slice(Kernel& k, const Computation& fused, const Facts& facts) {
   const Instr* op = hero(fused);
@@ -44,13 +64,17 @@ Status update_slice(Kernel& k, const Computation& fused, const Facts& facts) {
   DimSpan outer(window.data(), window.empty() ? 0 : window.size() - 1);
   Index at = e.delinearize(g.index_var(p.item_var, std::max<int64_t>(p.items, 1)), outer);
   if (!window.empty()) at.push_back(g.index_var(loop->var, std::max<int64_t>(columns, 1)));
-  Value v = e.element(update, at);
-  Index target;
   Dims s = strides(dims);
   Scalar offset = e.index_const(0);
   for (size_t d = 0; d < dims.size(); ++d)
     offset = g.add(offset, g.mul(g.add(start[d], at[d]), e.index_const(s[d])));
-  store_value(k, &loop->body, first_output(fused), offset, v);
+  // What the window held is read where it is about to be overwritten, by the lane that does.
+  const int64_t out = first_output(fused);
+  for (const Instr* u : op->operand(0)->users)
+    if (u != op) e.bind_value(u, at, {old_value(g, op->shape.dtype, out, offset)});
+  Value v = e.element(update, at);
+  if (v.is_complex()) keep_parts(k, &loop->body, &v);
+  store_value(k, &loop->body, out, offset, v);
   TRY(e.status());
   p.width = choose_width(k, facts, false);
   p.grain = choose_grain(k, static_cast<double>(columns));
@@ -201,11 +225,7 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
   // Sorted updates of single elements come in runs to one place: the last element stored stays in a
   // register, and is loaded only where another place begins.
   const bool runs = a.indices_are_sorted && single && is_float(t) && !is_complex(target.dtype);
-  Value old{g.load(t, out, offset), {}};
-  if (is_complex(target.dtype)) {
-    const Scalar twice = g.mul(offset, e.index_const(2));
-    old = {g.load(t, out, twice), g.load(t, out, g.add(twice, e.index_const(1)))};
-  }
+  Value old = old_value(g, target.dtype, out, offset);
   if (runs) {
     std::vector<Scalar> last = carry(k, *outer, *guard, {Dtype::kS64, t}, {e.index_const(-1), g.constant(t, 0)});
     old.re = g.select_rare(g.ne(offset, last[0]), old.re, last[1]);
@@ -213,17 +233,7 @@ Status scatter(Kernel& k, const Computation& fused, const Facts& facts) {
   Value update = e.element(op->operand(2), at);
   std::vector<Value> combined = e.apply(*op->calls[0], {old, update});
   const bool combines = reads(g, combined[0], out);
-  if (runs || combined[0].is_complex()) {
-    // All parts are computed before one is stored: each may read all old ones.
-    for (Scalar* part : {&combined[0].re, &combined[0].im}) {
-      if (!*part) continue;
-      Stmt s;
-      s.kind = Stmt::Kind::kLet;
-      s.let = {k.new_var(), t, *part};
-      *part = g.var(t, s.let.var);
-      body->push_back(std::move(s));
-    }
-  }
+  if (runs || combined[0].is_complex()) keep_parts(k, body, &combined[0]);
   if (runs) guard->accumulators[0].next = {offset, combined[0].re};
   // Whether an element falls outside may be a matter of chance, and a branch on it slow: a plain store
   // goes elsewhere instead. What is combined with an old value is quicker behind a branch.

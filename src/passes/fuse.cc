@@ -11,6 +11,7 @@
 #include "passes/fuse_cones.h"
 #include "passes/fuse_copies.h"
 #include "passes/fuse_groups.h"
+#include "passes/fuse_updates.h"
 
 namespace braze {
 namespace {
@@ -69,9 +70,22 @@ class Fuser {
     Group g;
     copies_.start(i);
     g.members = g.roots = {i};
-    g.heavy = is_contraction(*i) || is_big_reduce(*i) || is_update(*i) || is_window(*i);
+    if (is_update(*i)) choose_road(i);
+    g.heavy = is_contraction(*i) || is_big_reduce(*i) || writes_in_place(*i) || is_window(*i);
     groups_.of[i] = static_cast<int>(groups_.list.size());
     groups_.list.push_back(std::move(g));
+  }
+
+  void choose_road(const Instr* i) {
+    const auto road = fusion::road_of(*i, [&](const Instr& x) { return is_cheap(x); });
+    if (road != fusion::UpdateRoad::kInPlace) roads_[i] = road;
+  }
+  fusion::UpdateRoad road(const Instr& i) const {
+    auto it = roads_.find(&i);
+    return it == roads_.end() ? fusion::UpdateRoad::kInPlace : it->second;
+  }
+  bool writes_in_place(const Instr& i) const {
+    return is_update(i) && road(i) != fusion::UpdateRoad::kRewritten;
   }
 
   // Costs next to nothing to compute again: copied into each group that reads it.
@@ -157,6 +171,7 @@ class Fuser {
       return false;
     }
     g.members.push_back(i);
+    if (is_update(*i)) roads_[i] = fusion::UpdateRoad::kRewritten;
     g.heavy |= is_contraction(*i) || is_big_reduce(*i);
     groups_.of[i] = target;
     return true;
@@ -172,19 +187,30 @@ class Fuser {
   // Why `i` must not join, or "".
   std::string_view refusal(const Instr& i, const Group& g) {
     if (static_cast<int64_t>(g.members.size()) >= o_.max_group) return "group is full";
-    if (is_update(i) || is_window(i)) return "computed in its own kernel";
+    if (is_window(i) || (is_update(i) && !is_choice(i, g))) return "computed in its own kernel";
     if (scatters_one_by_one(*g.members[0]) && !def(i).has(kMovement) && !is_index_step(i, g))
       return "scattered one by one";
     // What reads an array cannot be computed while that array is written.
-    if (is_update(*g.members[0]))
+    const Instr& top = *g.members[0];
+    if (writes_in_place(top)) {
+      const bool own = road(top) == fusion::UpdateRoad::kOwnWindow && loop::reads_own_window(i, top);
       for (const Instr* o : i.operands)
-        if (o == g.members[0]->operand(0)) return "reads the updated array";
+        if (o == top.operand(0) && !own) return "reads the updated array";
+      if (road(top) == fusion::UpdateRoad::kAfter && &i == top.operand(1)) return "made of several parts of the updated array";
+    }
     for (const Instr* u : i.users) {
       if (!live_.contains(u)) continue;
       std::string_view why = edge_refusal(i, *u, g);
       if (!why.empty()) return why;
     }
     return "";
+  }
+
+  // An update that elementwise operations read at one position: one pass makes both.
+  bool is_choice(const Instr& i, const Group& g) const {
+    return !g.heavy && fusion::is_rewritable(i) && std::all_of(i.users.begin(), i.users.end(), [&](const Instr* u) {
+      return !live_.contains(u) || (def(*u).has(kElementwise) && copies_.once(u));
+    });
   }
 
   // A scatter of narrow windows runs through its updates one after the other: what it reads is better
@@ -214,7 +240,7 @@ class Fuser {
       operand_side_.insert(&i);
       return "";
     }
-    if (is_update(user) && user.operand(0) == &i) return "updated in place";
+    if (writes_in_place(user) && user.operand(0) == &i) return "updated in place";
     if (is_window(user) && computes && (def(i).has(kExpensive) || i.op == Op::kReduce))
       return "read several times";
     if (user.op == Op::kConcatenate && user.operands.size() > 8) return "one of many parts";
@@ -259,6 +285,7 @@ class Fuser {
   bool has_kernel(const Group& g) {
     KeyBuilder key{keys_, {}};
     key.writer.numbers(build(g, key));
+    key.writer.number(road(*g.roots[0]) == fusion::UpdateRoad::kRewritten ? 1 : 0);
     auto [it, fresh] = trials_.try_emplace(key.writer.finish(), false);
     if (!fresh) return it->second;
     Module scratch("trial");
@@ -342,8 +369,9 @@ class Fuser {
       absl::InlinedVector<Value, 4> operands;
       for (size_t k = 0; k < i->operands.size(); ++k) {
         // An update's target is memory to write to, an input of its own even if others read the
-        // value. Kernels of products read arrays in memory.
-        const bool stored = (k == 0 && is_update(*i)) || is_large_operand(*i, k);
+        // value, unless they may in this kernel. Kernels of products read arrays in memory.
+        const bool updated = k == 0 && is_update(*i) && !roads_.contains(i);
+        const bool stored = updated || is_large_operand(*i, k);
         const bool own = stored && !inside.contains(i->operands[k]);
         operands.push_back(own ? to.input(i->operands[k]) : value(value, i->operands[k]));
       }
@@ -362,6 +390,9 @@ class Fuser {
     f->set_root(roots[0]);
     if (roots.size() > 1) {
       f->set_root(f->add(Op::kTuple, result_shape(g), roots));
+    } else if (road(*g.roots[0]) == fusion::UpdateRoad::kRewritten) {
+      // The kernel's result is not the update itself, which says that it is not in place.
+      f->set_root(f->add(Op::kCopy, f->root()->shape, {f->root()}));
     } else if (f->root()->shape.is_tuple()) {
       // A reduction of several operands: the kernel's outputs are its elements.
       std::vector<Instr*> parts;
@@ -414,6 +445,7 @@ class Fuser {
   fusion::Groups groups_;
   fusion::Copies copies_;
   absl::flat_hash_set<const Instr*> operand_side_;
+  absl::flat_hash_map<const Instr*, fusion::UpdateRoad> roads_;  // of updates that are not simply in place
 };
 
 void collect_control(Computation* c, std::vector<Computation*>* out) {

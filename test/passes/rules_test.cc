@@ -15,6 +15,7 @@
 #include "passes/complex_dot.h"
 #include "passes/dot_to_sums.h"
 #include "passes/expand.h"
+#include "passes/known_windows.h"
 #include "passes/repeated_dot.h"
 #include "passes/sort_to_topk.h"
 #include "passes/transposed_dot.h"
@@ -90,6 +91,7 @@ Pass pass_of(std::string_view rule) {
   if (rule.starts_with("dot-to-sums:")) return dot_to_sums;
   if (rule.starts_with("complex-dot:")) return complex_dot;
   if (rule.starts_with("repeated-dot:")) return repeated_dot;
+  if (rule.starts_with("known-windows:")) return known_windows;
   return cleanup;
 }
 
@@ -247,6 +249,12 @@ std::vector<Row> other_rows() {
   const std::string product =
       " x = f32[14,5] parameter(0)\n y = f32[5,3] parameter(1)\n"
       " d = f32[14,3] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
+  const std::string window = " x = f32[14] parameter(0)\n u = f32[3] parameter(1)\n";
+  const std::string last = "last {\n a = f32[] parameter(0)\n ROOT b = f32[] parameter(1)\n}\n";
+  const std::string every = "every {\n a = pred[] parameter(0)\n b = pred[] parameter(1)\n ROOT r = pred[] and(a, b)\n}\n";
+  const std::string scattered =
+      " ROOT s = f32[14] scatter(x, i, u), update_window_dims={0}, inserted_window_dims={}, "
+      "scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=last\n";
   const std::string twice = "f {\n a = f32[] parameter(0)\n ROOT r = f32[] add(a, a)\n}\n";
   return {
       {"expand: op with an expansion", true,
@@ -278,6 +286,20 @@ std::vector<Row> other_rows() {
       {"repeated-dot: equal rows", false,
        " v = f32[4] parameter(0)\n x = f32[4,5] broadcast(v), dimensions={0}\n y = f32[5,6] parameter(1)\n"
        " ROOT d = f32[4,6] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
+      {"known-windows: a scatter of one window", true,
+       window + " i = s32[1] constant({2})\n" + scattered, last},
+      {"known-windows: a scatter of one window", false,
+       window + " i = s32[1] parameter(2)\n" + scattered, last},
+      {"known-windows: a slice at a known place", true,
+       window + " i = s32[] constant(20)\n ROOT s = f32[3] dynamic-slice(x, i), dynamic_slice_sizes={3}\n"},
+      {"known-windows: a slice at a known place", false,
+       window + " i = s32[] parameter(2)\n ROOT s = f32[3] dynamic-slice(x, i), dynamic_slice_sizes={3}\n"},
+      {"known-windows: a known choice", true,
+       kX + kY + " a = s32[2] constant({1, 2})\n c = pred[2] compare(a, a), direction=EQ\n t = pred[] constant(true)\n"
+       " k = pred[] reduce(c, t), dimensions={0}, to_apply=every\n p = pred[14] broadcast(k), dimensions={}\n"
+       " ROOT r = f32[14] select(p, x, y)\n", every},
+      {"known-windows: a known choice", false,
+       kX + kY + " p = pred[14] compare(x, y), direction=LT\n ROOT r = f32[14] select(p, x, y)\n"},
       {"complex-dot: large ones", true,
        " x = c64[8,9] parameter(0)\n y = c64[9,10] parameter(1)\n"
        " ROOT d = c64[8,10] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
