@@ -13,8 +13,8 @@ find_library(BRAZE_LAPACK lapack REQUIRED)
 find_library(BRAZE_BLAS blas REQUIRED)
 
 # The static LLVM libraries are linked, so that a host process may carry its own LLVM.
-llvm_map_components_to_libnames(BRAZE_LLVM core orcjit x86codegen x86asmparser x86desc x86info
-                                passes support target)
+llvm_map_components_to_libnames(BRAZE_LLVM core object orcjit x86codegen x86asmparser x86desc
+                                x86info passes support target)
 
 add_library(braze_dependencies INTERFACE)
 target_include_directories(braze_dependencies SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})

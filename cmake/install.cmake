@@ -20,7 +20,7 @@ if(BRAZE_SANITIZE)
   target_link_options(braze PRIVATE -fsanitize=${BRAZE_SANITIZE})
 endif()
 
-install(TARGETS braze EXPORT braze-targets)
+install(TARGETS braze braze_runtime EXPORT braze-targets)
 install(TARGETS braze_tool)
 install(DIRECTORY include/braze TYPE INCLUDE)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/braze)

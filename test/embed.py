@@ -4,7 +4,7 @@
 
     test/embed.py BUILD_DIRECTORY
 
-Checks: find_package(braze), the example's output, what the library exports, its size. Exit code 0 or 1.
+Checks: find_package(braze), the examples' output, what the library exports, its size. Exit code 0 or 1.
 """
 import os
 import pathlib
@@ -17,6 +17,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_BYTES = 120 << 20
 WANTED = ["takes f32[] f32[8] f32[8] and gives f32[8]", "1 kernel(s), 0 library call(s)",
           "0.5 3.5 6.5 9.5 12.5 15.5 18.5 21.5", "wrong.mlir:2:"]
+
+RANKED = """item 2: 0.382
+item 4: 0.382
+item 1: 0.109
+item 3: 0.109
+item 0: 0.009
+item 5: 0.009
+"""
 
 
 def run(*command, **more):
@@ -52,6 +60,16 @@ def main():
         for wanted in WANTED:
             if wanted not in text:
                 sys.exit(f"the example did not print '{wanted}' but:\n{text}")
+        shutil.copytree(ROOT / "examples/ahead", scratch / "ahead")
+        out = scratch / "ahead-out"
+        run("cmake", "-B", out, "-S", scratch / "ahead", f"-DCMAKE_PREFIX_PATH={prefix}")
+        run("cmake", "--build", out)
+        ranked = run(out / "ahead")
+        if ranked != RANKED:
+            sys.exit(f"the example compiled ahead of time did not print\n{RANKED}but\n{ranked}")
+        runtime = run("ldd", next(prefix.rglob("libbraze_runtime.so")))
+        if "LLVM" in runtime:
+            sys.exit("libbraze_runtime.so holds a compiler")
         print(f"{text}libbraze.so: {size >> 20} MiB, {len(shown)} symbols")
 
 

@@ -34,7 +34,7 @@ def test_help_teaches(_):
     out, _err = braze("--help")
     for word in ("run", "opt", "explain", "replay", "Exit codes", "BRAZE_DEBUG", "--xla_dump_to"):
         assert word in out, word
-    for verb in ("run", "opt", "explain", "replay", "cases", "conformance", "corpus"):
+    for verb in ("run", "opt", "explain", "compile", "replay", "cases", "conformance", "corpus"):
         braze(verb, "--help")
         assert verb in ("cases", "conformance", "corpus") or "braze " + verb in braze(verb, "--help")[0]
 
@@ -196,6 +196,23 @@ def test_code_cache(folder):
     _, said = braze("run", STEP, BRAZE_DEBUG="1", BRAZE_CACHE_DIR=str(cache))
     assert "cache: ignored" in said
     braze("run", STEP, BRAZE_CACHE_DIR="/proc/no/such")
+
+
+def test_compiled_ahead_of_time(folder):
+    out, _ = braze("compile", SEED, "-o", folder / "my-seed", "--target", "avx2")
+    assert out.startswith("my_seed_run(f32[1048576], f32[1048576], f32[1048576]) -> (f32[])\n"), out
+    assert (folder / "my-seed.a").read_bytes().startswith(b"!<arch>\n")
+    header = (folder / "my-seed.h").read_text()
+    assert "class MySeed {" in header and '__builtin_cpu_supports("avx2")' in header
+    assert "avx512" not in header
+    braze("compile", SEED, "-o", folder / "x", "--name", "f", "--class", "a::B")
+    header = (folder / "x.h").read_text()
+    assert "int32_t f_run(" in header and "namespace a {\nclass B {" in header
+    for wrong, code, says in ((["compile", SEED], 2, "--output is required"),
+                              (["compile", SEED, "-o", folder / "x", "--name", "2x"], 2, "C identifier"),
+                              (["compile", SEED, "-o", folder / "x", "--class", "a b"], 1, "C++ class"),
+                              (["compile", SEED, "-o", folder / "no/x"], 1, "cannot write")):
+        assert says in braze(*wrong, code=code)[1], wrong
 
 
 def test_trace(folder):

@@ -127,6 +127,19 @@ class BRAZE_API CompiledProgram {
   std::shared_ptr<State> state_;
 };
 
+struct BRAZE_API LibrarySettings {
+  std::string name;             // a C identifier: the library's function is NAME_run
+  std::string class_name;       // C++ class of the header, "ns::Model"; empty: from name
+  std::string target = "host";  // host, baseline, avx2 or avx512
+};
+
+// A program compiled ahead of time: a static library with a header for C and C++. It needs the C library
+// alone; braze/runtime.h tells what it may be given besides.
+struct BRAZE_API StaticLibrary {
+  std::string archive, header;  // the files' bytes
+  int64_t kernels = 0, library_calls = 0;
+};
+
 // A program as read: StableHLO text or bytecode, VHLO bytecode, HLO text or proto; the form is
 // detected. Cheap to copy.
 class BRAZE_API Program {
@@ -141,6 +154,7 @@ class BRAZE_API Program {
   // "hlo" or "stablehlo" as text.
   Error text(std::string_view form, std::string* out) const;
   Error compile(const CompileSettings& settings, CompiledProgram* out) const;
+  Error compile_library(const LibrarySettings& settings, StaticLibrary* out) const;
 
  private:
   struct State;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "aot/library.h"
 #include "backend/compile.h"
 #include "backend/debug_session.h"
 #include "backend/read_module.h"
@@ -13,7 +14,6 @@
 #include "braze/braze.h"
 #include "loop/kernel.h"
 #include "plan/plan.h"
-#include "spmd/expand.h"
 #include "spmd/expand.h"
 #include "text/print.h"
 #include "text/stablehlo_print.h"
@@ -251,6 +251,19 @@ Error Program::compile(const CompileSettings& settings, CompiledProgram* out) co
   state->arguments = state_->arguments;
   state->results = state_->results;
   out->state_ = std::move(state);
+  return {};
+}
+
+Error Program::compile_library(const LibrarySettings& settings, StaticLibrary* out) const {
+  if (!state_) return empty("Program");
+  std::unique_ptr<Module> module = state_->module->clone();
+  if (absl::Status s = spmd::to_one_device(*module); !s.ok()) return error_of(s);
+  auto made = aot::compile_library(std::move(module), {settings.name, settings.class_name, settings.target});
+  if (!made.ok()) return error_of(made.status());
+  out->archive = std::move(made->archive);
+  out->header = std::move(made->header);
+  out->kernels = made->kernels;
+  out->library_calls = made->library_calls;
   return {};
 }
 

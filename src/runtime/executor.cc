@@ -9,9 +9,7 @@
 #include "base/blocks.h"
 #include "base/float_environment.h"
 #include "base/trace.h"
-#include "eval/evaluator.h"
 #include "loop/interpret.h"
-#include "ops/custom_call.h"
 
 namespace braze {
 using Clock = std::chrono::steady_clock;
@@ -37,7 +35,7 @@ Executor::Executor(Plan plan, codegen::LoadedKernels kernels, Pool* pool)
 void Executor::prepare(const PlanSteps& list) {
   for (const PlanStep& s : list) {
     if (s.kind == PlanStep::Kind::kLibrary)
-      if (auto call = prepare_library(*s.instr)) library_[s.instr] = std::move(call);
+      library_[s.instr] = std::make_unique<LibraryStep>(*s.instr);
     for (const PlanSteps& inner : s.nested) prepare(inner);
   }
 }
@@ -240,57 +238,11 @@ Status Executor::kernel(const PlanStep& s, Call& c) {
   return absl::OkStatus();
 }
 
-namespace {
-
-// Leaves [*at, …) as a literal of shape s.
-Literal gather(const Shape& s, const std::vector<int64_t>& ids, absl::Span<char* const> address,
-               size_t* at) {
-  if (s.is_tuple()) {
-    std::vector<Literal> parts;
-    for (const Shape& t : s.tuple) parts.push_back(gather(t, ids, address, at));
-    return Literal::tuple(std::move(parts));
-  }
-  char* p = address[ids[(*at)++]];
-  if (!s.is_array()) return Literal(s);
-  return Literal::from_bytes(s, {p, static_cast<size_t>(s.bytes())});
-}
-
-void spread(const Literal& l, const std::vector<int64_t>& ids, absl::Span<char* const> address,
-            size_t* at) {
-  if (l.shape().is_tuple()) {
-    for (const Literal& p : l.parts()) spread(p, ids, address, at);
-    return;
-  }
-  char* p = address[ids[(*at)++]];
-  if (l.shape().is_array() && l.size_bytes() > 0) std::memcpy(p, l.bytes(), l.size_bytes());
-}
-
-}  // namespace
-
 Status Executor::library(const PlanStep& s, Call& c) {
-  if (auto native = library_.find(s.instr); native != library_.end()) {
-    absl::InlinedVector<char*, 8> from, to;
-    for (int64_t b : s.inputs) from.push_back(c.address[b]);
-    for (int64_t b : s.outputs) to.push_back(c.address[b]);
-    if (native->second->run(from, to, *pool_)) return absl::OkStatus();
-  }
-  if (s.instr->is(Op::kCustomCall))
-    if (const CustomCallDef* d = find_custom_call(s.instr->as<CustomCallAttrs>().target); d && d->raw) {
-      absl::InlinedVector<const void*, 8> from;
-      absl::InlinedVector<void*, 8> to;
-      for (int64_t b : s.inputs) from.push_back(c.address[b]);
-      for (int64_t b : s.outputs) to.push_back(c.address[b]);
-      return d->raw(*s.instr, from, absl::MakeSpan(to));
-    }
-  std::vector<Literal> operands;
-  size_t at = 0;
-  for (const Instr* o : s.instr->operands) operands.push_back(gather(o->shape, s.inputs, c.address, &at));
-  EvalOptions options;
-  options.world = c.world;
-  ASSIGN(Literal value, evaluate(*s.instr, operands, options));
-  at = 0;
-  spread(value, s.outputs, c.address, &at);
-  return absl::OkStatus();
+  absl::InlinedVector<char*, 8> from, to;
+  for (int64_t b : s.inputs) from.push_back(c.address[b]);
+  for (int64_t b : s.outputs) to.push_back(c.address[b]);
+  return library_.at(s.instr)->run(from, to, *pool_, c.world);
 }
 
 }  // namespace braze

@@ -58,7 +58,7 @@ class Executor {
 
   Plan plan_;
   codegen::LoadedKernels kernels_;
-  absl::flat_hash_map<const Instr*, std::unique_ptr<LibraryCall>> library_;  // native ones
+  absl::flat_hash_map<const Instr*, std::unique_ptr<LibraryStep>> library_;
   Pool* pool_;
   int64_t scratch_bytes_ = 0;  // per thread
   // Memory of calls that are over: one block at hand without a lock, and those of calls that overlapped.

@@ -138,6 +138,21 @@ void add_explain(CLI::App& app, ExplainOptions* e, int* code) {
   v->callback([=] { *code = explain(*e); });
 }
 
+void add_compile(CLI::App& app, AheadOptions* o, int* code) {
+  auto* v = app.add_subcommand("compile", "Compile a program ahead of time into a static library and a header");
+  add_source(v, &o->source, true);
+  v->add_option("-o,--output", o->output, "Write OUTPUT.a and OUTPUT.h")->required();
+  v->add_option("--name", o->name, "The C function is NAME_run; default: from OUTPUT");
+  v->add_option("--class", o->class_name, "C++ class in the header, as in ns::Model; default: from NAME");
+  v->add_option("--target", o->target, kTargets)->capture_default_str()->check(kTargetNames);
+  v->footer(
+      "The library needs the C library alone; threads, and library calls such as sorts, come from\n"
+      "libbraze_runtime (include/braze/runtime.h) or from a runtime of the host. Examples:\n"
+      "  braze compile examples/seed.mlir -o seed && cc app.c seed.a -lm\n"
+      "  braze compile model.mlirbc -o model --class my::Model --target avx2");
+  v->callback([=] { *code = compile(*o); });
+}
+
 void add_replay(CLI::App& app, ReplayOptions* o, int* code) {
   auto* v = app.add_subcommand("replay", "Run every program of a dump folder again and compare");
   v->add_option("dir", o->dir, "Folder that XLA_FLAGS=--xla_dump_to=DIR wrote")->required();
@@ -220,6 +235,7 @@ int tool(int argc, char** argv) {
   RunOptions run_options;
   OptOptions opt_options;
   ExplainOptions explain_options;
+  AheadOptions ahead_options;
   ReplayOptions replay_options;
   CasesOptions cases_options;
   ConformanceOptions conformance_options;
@@ -227,6 +243,7 @@ int tool(int argc, char** argv) {
   add_run(app, &run_options, &code);
   add_opt(app, &opt_options, &code);
   add_explain(app, &explain_options, &code);
+  add_compile(app, &ahead_options, &code);
   add_replay(app, &replay_options, &code);
   add_suites(app, &cases_options, &conformance_options, &corpus_options, &code);
   if (std::string ignored = ignored_flags_note(); !ignored.empty())

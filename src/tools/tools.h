@@ -40,6 +40,12 @@ struct ExplainOptions {
 };
 int explain(const ExplainOptions& o);
 
+struct AheadOptions {
+  SourceFlags source;
+  std::string output, name, class_name, target = "host";
+};
+int compile(const AheadOptions& o);
+
 struct ReplayOptions {
   std::string dir, backend = "cpu";
 };

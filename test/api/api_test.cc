@@ -101,6 +101,16 @@ TEST(Api, ErrorsAreTexts) {
             std::string::npos);
 }
 
+TEST(Api, CompiledAheadOfTime) {
+  braze::StaticLibrary library;
+  ASSERT_TRUE(program().compile_library({"twice", "", "baseline"}, &library).ok());
+  EXPECT_EQ(library.archive.substr(0, 8), "!<arch>\n");
+  EXPECT_NE(library.header.find("int32_t twice_run("), std::string::npos);
+  EXPECT_GE(library.kernels, 1);
+  EXPECT_NE(program().compile_library({"a b", "", "host"}, &library).message().find("a b"), std::string::npos);
+  EXPECT_EQ(braze::Program().compile_library({"x"}, &library).code(), braze::ErrorCode::kInvalid);
+}
+
 TEST(Api, UnknownDimensionsAreRefined) {
   const std::string_view text =
       "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n"

@@ -80,7 +80,9 @@ TEST_P(WholeReduction, Agrees) {
   const std::string text = kCombiners + GetParam().entry;
   auto exe = agree(text, 2e-5);
   ASSERT_NE(exe, nullptr);
-  if (GetParam().one_kernel) EXPECT_EQ(exe->stats().kernels, 1);
+  if (GetParam().one_kernel) {
+    EXPECT_EQ(exe->stats().kernels, 1);
+  }
   // One thread and two.
   std::vector<Literal> args;
   for (const Shape& s : exe->parameters()) args.push_back(ramp(s, 0.007, -0.3));
