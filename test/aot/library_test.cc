@@ -43,9 +43,9 @@ class Folder {
   }
   // The output of a command that runs here.
   std::string run(const std::string& command) const {
-    const std::string all = "cd '" + path_.string() + "' && " + command + " > said 2>&1";
+    const std::string all = str_cat("cd '", path_.string(), "' && ", command, " > said 2>&1");
     const int code = std::system(all.c_str());
-    return (code ? "exit " + std::to_string(code) + ": " : std::string()) + file_text(path_ / "said");
+    return (code ? str_cat("exit ", code, ": ") : std::string()) + file_text(path_ / "said");
   }
 
  private:
@@ -154,13 +154,13 @@ TEST(AheadOfTime, RandomProgramsHaveTheBitsOfTheJit) {
       fuzz::Case c = fuzz::random_case(seed);
       if (!c.module || !spmd::to_one_device(*c.module).ok()) continue;
       std::string why;
-      if (programs.add(*c.module, "p" + std::to_string(cases.size()), &why)) cases.push_back(std::move(c));
+      if (programs.add(*c.module, str_cat("p", cases.size()), &why)) cases.push_back(std::move(c));
     }
     ASSERT_EQ(cases.size(), 60u);
     programs.load();
     for (size_t i = 0; i < cases.size(); ++i) {
       SCOPED_TRACE(str_cat(target, " program ", i));
-      expect_same_bits(programs, "p" + std::to_string(i), *cases[i].module, cases[i].args, target);
+      expect_same_bits(programs, str_cat("p", i), *cases[i].module, cases[i].args, target);
     }
   }
 }
@@ -176,7 +176,7 @@ TEST(AheadOfTime, ModelsHaveTheBitsOfTheJit) {
     auto m = read_module(file_text(e.path() / (name + ".mlir")));
     if (!m.ok() || !spmd::to_one_device(**m).ok()) continue;
     std::string why;
-    if (!programs.add(**m, "m" + std::to_string(all.size()), &why)) {
+    if (!programs.add(**m, str_cat("m", all.size()), &why)) {
       EXPECT_TRUE(why.find("decides sizes while it runs") != std::string::npos ||
                   why.find("its sizes must be known") != std::string::npos) << name << ": " << why;
       continue;
@@ -193,7 +193,7 @@ TEST(AheadOfTime, ModelsHaveTheBitsOfTheJit) {
       ASSERT_TRUE(a.ok()) << a.status();
       args.push_back(*std::move(a));
     }
-    expect_same_bits(programs, "m" + std::to_string(i), *all[i].second, args);
+    expect_same_bits(programs, str_cat("m", i), *all[i].second, args);
   }
 }
 
