@@ -14,7 +14,7 @@ constexpr double kItemCycles = 10e3;  // work an item should have at least
 constexpr double kGrainCycles = 20e3;
 constexpr int64_t kLeastAhead = 128 << 10;  // bytes of b worth bringing ahead
 constexpr int64_t kWideShares = 8;  // shares that the columns of a wide product should be even in
-constexpr int64_t kWideItems = 16;
+constexpr int64_t kWideItems = 32;
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -67,12 +67,13 @@ int64_t most_columns(const GemmShape& s, const Target& target) {
 }
 
 // A right side that is large and has more columns than the left side has rows: each part of it should be read, and
-// packed, by one thread and once. So items are few columns of all rows, as long as a K block of the left side
-// stays in the second level cache.
-bool is_wide(const GemmShape& s, const Target& target) {
+// packed, by one thread and once. So items are few columns of all rows, as long as the left side is read where it
+// lies (else it would be packed for each item) and a K block of it stays in the second level cache.
+bool is_wide(const GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const int64_t bytes = byte_size(p.acc), k = s.k_total();
-  return p.rows_in_all == 0 && s.rows() < p.n && k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
+  const bool in_place = !hooked.lhs && p.lhs == p.acc && (p.k.back().lhs == 1 || p.k.back().size == 1);
+  return in_place && p.rows_in_all == 0 && s.rows() < p.n && k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
          s.rows() * std::min(k, kInnerBlock) * bytes <= target.l2_bytes / 2;
 }
 
@@ -89,7 +90,7 @@ double output_cost(const GemmShape& s, const Target& target, int64_t rows, int64
       static_cast<double>(s.outer_rows) * static_cast<double>(tiles - shorter) * row_cost(even) +
       (shorter ? static_cast<double>(s.outer_rows * shorter) * row_cost(even - 1) : 0);
   double uneven = 1;
-  if (is_wide(s, target) && tiles * s.outer_rows > 1) {
+  if (s.wide && tiles * s.outer_rows > 1) {
     uneven = static_cast<double>(round_up(panels, kWideShares) * v) / static_cast<double>(vectors);
   } else {
     const int64_t blocks =
@@ -198,7 +199,7 @@ void choose_words(GemmShape& s, const Target& target, GemmHooked hooked) {
   s.shifted = bytes && p.lhs == Dtype::kS8;
 }
 
-void choose_packing(GemmShape& s, const Target& target, GemmHooked hooked) {
+void choose_packing(GemmShape& s, GemmHooked hooked) {
   if (s.k_total() == 0) return;  // an empty sum loads nothing
   if (s.word != WordProduct::kNone) {
     s.pack_a = s.pack_b = true;
@@ -208,7 +209,7 @@ void choose_packing(GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const GemmContractedDim& inner = p.k.back();
   const int64_t b_stride = std::abs(inner.rhs) * byte_size(p.rhs);
-  s.pack_in_tile = is_wide(s, target) && !hooked.rhs && p.rhs == p.acc && p.rhs_n == 1 && s.mid_block == 1 &&
+  s.pack_in_tile = s.wide && !hooked.rhs && p.rhs == p.acc && p.rhs_n == 1 && s.mid_block == 1 &&
                    inner.size > 1 && s.parts == 1 && s.row_tiles >= kLeastCopied;
   s.pack_b = s.pack_in_tile || hooked.rhs || (p.rhs != p.acc && s.row_tiles > 1) || (p.rhs_n != 1 && p.n > 1) ||
              (std::max(s.rows(), p.rows_in_all) >= 96 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
@@ -240,8 +241,7 @@ void choose_blocks(GemmShape& s, const Target& target) {
   if (s.row_tiles == 1 && column_cycles > 0) {
     cols = std::min(cols, static_cast<int64_t>(kItemCycles / column_cycles));
   }
-  const bool wide = s.row_tiles > 1 && is_wide(s, target);
-  if (wide) {
+  if (s.wide) {
     const double cycles = column_cycles * static_cast<double>(s.row_tiles);
     cols = std::min(cols, static_cast<int64_t>(kItemCycles / cycles));
   }
@@ -251,7 +251,7 @@ void choose_blocks(GemmShape& s, const Target& target) {
   const double tile_cycles = column_cycles * static_cast<double>(s.c_row);
   s.group_tiles = std::clamp<int64_t>(
       static_cast<int64_t>(kItemCycles / std::max(tile_cycles, 1.0)), 1, s.row_tiles);
-  if (wide) {
+  if (s.wide) {
     const int64_t groups = std::min(s.row_tiles, ceil_div(kWideItems, s.batches * s.col_blocks));
     s.group_tiles = std::max(s.group_tiles, ceil_div(s.row_tiles, groups));
   }
@@ -282,7 +282,7 @@ void choose_blocks(GemmShape& s, const Target& target) {
 }
 
 // Memory is slow to answer where the rows of a block of b lie apart: no stream that the processor would see. So
-// tiles ask for the next block early, evenly over the row tiles that an item, or an eighth of the rows, has.
+// tiles ask for the next block early, evenly over the row tiles that an eighth of the work has.
 void choose_ahead(GemmShape& s, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const int64_t bytes = byte_size(p.rhs);
@@ -291,7 +291,23 @@ void choose_ahead(GemmShape& s, GemmHooked hooked) {
       s.k_blocks * s.col_blocks == 1 || s.k_total() * p.n * bytes < kLeastAhead)
     return;
   s.ahead = static_cast<int>(ceil_div(s.nv * s.w * bytes, kSlotBytes));
-  s.ahead_every = static_cast<int>(std::clamp<int64_t>(s.row_tiles / 8, std::min<int64_t>(s.group_tiles, 32), 32));
+  const int64_t tiles = s.wide ? s.row_tiles * std::min(s.col_blocks, kWideShares) / kWideShares : s.row_tiles / kWideShares;
+  s.ahead_every = static_cast<int>(std::clamp<int64_t>(tiles, 1, 32));
+}
+
+// The register tile, the blocks of K and the parts that these are summed in.
+void choose_steps(GemmShape& s, const Target& target, GemmHooked hooked) {
+  const GemmSpec& p = s.spec;
+  s.parts = 1;
+  s.mid_block = 1;
+  choose_tile(s, target);
+  choose_words(s, target, hooked);
+  choose_k_blocks(s, s.row_tiles == 1
+                         ? kInnerBlockOneTile
+                         : kInnerBlock * word_elements(s.word) * 4 / byte_size(p.acc));
+  const double flops =
+      2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
+  if (p.rows_in_all == 0) choose_parts(s, flops / flops_per_cycle(target, p.acc));
 }
 
 // The dot form walks n in groups of w columns; one item is a few of them.
@@ -365,15 +381,13 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
   if (s.outer_rows == 1 && is_dot_form(p, target, s.w)) {
     shape_dot(s, target);
   } else {
-    choose_tile(s, target);
-    choose_words(s, target, hooked);
-    choose_k_blocks(s, s.row_tiles == 1
-                           ? kInnerBlockOneTile
-                           : kInnerBlock * word_elements(s.word) * 4 / byte_size(p.acc));
-    const double flops =
-        2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
-    if (p.rows_in_all == 0) choose_parts(s, flops / flops_per_cycle(target, p.acc));
-    choose_packing(s, target, hooked);
+    s.wide = is_wide(s, target, hooked);
+    choose_steps(s, target, hooked);
+    if (s.wide && (s.parts > 1 || s.row_tiles == 1)) {
+      s.wide = false;
+      choose_steps(s, target, hooked);
+    }
+    choose_packing(s, hooked);
     choose_sums(s, hooked);
     choose_blocks(s, target);
   }
