@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise kernels whose rows are put together from pieces: padded, concatenated, rolled.
+// Elementwise kernels whose rows are put together from pieces: padded, concatenated, rolled, updated in part.
 //
 //   concatenate(a[n,10], b[n,20])      for each row a loop over a's columns and one over b's,
 //
-// rather than one that asks in each lane which of the two it is.
+// rather than one that asks in each lane which of the two it is. Where it depends on the row, too, most rows
+// are alike: those inside, for which nothing is asked, have loops of their own.
+//
+//   update(x, f(x), 1, 1)              for row 0 and the last one: each lane asks
+//                                      for others: x, f(x) in a loop, x
 #include <algorithm>
 #include <set>
 
@@ -28,11 +32,8 @@ struct Row {
     bind_parameters(e, fused);
     item = k.graph.index_var(var, std::max<int64_t>(rows, 1));
   }
-  Index index(Scalar column) {
-    Index out = e.delinearize(item, outer);
-    out.push_back(column);
-    return out;
-  }
+  // The row's index, but for the last dimension.
+  Index position() { return e.delinearize(item, outer); }
 
   Kernel& k;
   Elements e;
@@ -67,9 +68,121 @@ std::set<int64_t> cuts(const scalar::Graph& graph, int64_t var, int64_t columns)
 }
 
 bool puts_together(const Computation& fused) {
-  return std::any_of(fused.instrs().begin(), fused.instrs().end(),
-                     [](const auto& i) { return i->op == Op::kConcatenate || i->op == Op::kPad; });
+  return std::any_of(fused.instrs().begin(), fused.instrs().end(), [](const auto& i) {
+    return i->op == Op::kConcatenate || i->op == Op::kPad || i->op == Op::kDynamicUpdateSlice;
+  });
 }
+
+// What is asked about an index anywhere in the kernel.
+struct Cuts {
+  std::vector<std::pair<int64_t, int64_t>> inside;  // by outer dimension: the longest stretch without cuts
+  bool all_inside = true;                           // no outer dimension has any
+  std::set<int64_t> columns;
+  int64_t nodes = 0;
+  int width = 1;
+  int64_t grain = 1;
+};
+
+std::pair<int64_t, int64_t> longest_stretch(const std::set<int64_t>& at, int64_t size) {
+  std::pair<int64_t, int64_t> best{0, 0};
+  int64_t from = 0;
+  const auto close = [&](int64_t to) {
+    if (to - from > best.second - best.first) best = {from, to};
+    from = to;
+  };
+  for (int64_t c : at) close(c);
+  close(size);
+  return best;
+}
+
+bool find_cuts(Kernel trial, const Computation& fused, absl::Span<const Instr* const> values,
+               const Facts& facts, Cuts* out) {
+  const Dims& dims = values[0]->shape.dims;
+  Row row(trial, fused, dims);
+  Index index;
+  std::vector<int64_t> vars;
+  for (int64_t d : dims) {
+    vars.push_back(trial.new_var());
+    index.push_back(trial.graph.index_var(vars.back(), d));
+  }
+  for (const Instr* o : values) row.e.element(o, index);
+  if (!row.e.status().ok()) return false;
+  out->columns = cuts(trial.graph, vars.back(), dims.back());
+  for (size_t d = 0; d + 1 < dims.size(); ++d) {
+    out->inside.push_back(longest_stretch(cuts(trial.graph, vars[d], dims[d]), dims[d]));
+    out->all_inside &= out->inside.back() == std::make_pair(int64_t{0}, dims[d]);
+  }
+  out->nodes = trial.graph.size();
+  out->width = choose_width(trial, facts, false);
+  out->grain = choose_grain(trial, static_cast<double>(dims.back()));
+  return true;
+}
+
+// Writes a body's rows.
+struct Writer {
+  Kernel& out;
+  Row& row;
+  absl::Span<const Instr* const> values;
+  int64_t first_buffer;
+  const Dims& dims;
+
+  // Columns [from, to) of the row at `position`.
+  void columns(Index position, int64_t from, int64_t to, std::vector<Stmt>* body) {
+    auto loop = std::make_shared<Loop>();
+    loop->var = out.new_var();
+    loop->extent = to - from;
+    loop->kind = LoopKind::kVector;
+    position.push_back(out.graph.add(out.graph.index_var(loop->var, loop->extent), row.e.index_const(from)));
+    std::vector<scalar::Value> found;
+    for (const Instr* o : values) found.push_back(row.e.element(o, position));
+    for (size_t o = 0; o < values.size(); ++o)
+      store_value(out, &loop->body, first_buffer + static_cast<int64_t>(o), row.e.offset(dims, position),
+                  found[o]);
+    body->push_back(make_loop(loop));
+  }
+  void pieces(const Index& position, const std::set<int64_t>& cuts, std::vector<Stmt>* body) {
+    int64_t from = 0;
+    for (int64_t c : cuts) columns(position, from, c, body), from = c;
+    columns(position, from, dims.back(), body);
+  }
+
+  // What is done if `condition` holds.
+  std::vector<Stmt>* only_if(Scalar condition, std::vector<Stmt>* body) {
+    auto guard = std::make_shared<Loop>();
+    guard->var = out.new_var();
+    guard->extent = 1;
+    guard->count = out.graph.cast(Dtype::kS64, condition);
+    body->push_back(make_loop(guard));
+    return &guard->body;
+  }
+
+  // Rows inside in pieces, others asked for each element.
+  void split(const Cuts& cuts, std::vector<Stmt>* body) {
+    scalar::Graph& g = out.graph;
+    const Index position = row.position();
+    Scalar inside = g.constant_int(Dtype::kPred, 1);
+    const auto is_cut = [&](size_t d) { return cuts.inside[d] != std::make_pair(int64_t{0}, dims[d]); };
+    for (size_t d = 0; d < position.size(); ++d) {
+      if (!is_cut(d)) continue;
+      inside = g.logical_and(inside, g.le(row.e.index_const(cuts.inside[d].first), position[d]));
+      inside = g.logical_and(inside, g.lt(position[d], row.e.index_const(cuts.inside[d].second)));
+    }
+    std::vector<Stmt>* within = only_if(inside, body);
+    Index known = position;
+    for (size_t d = 0; d < position.size(); ++d) {
+      if (!is_cut(d)) continue;
+      // A variable of its own, whose bounds the graph knows.
+      const auto [from, to] = cuts.inside[d];
+      Stmt s;
+      s.kind = Stmt::Kind::kLet;
+      s.let = {out.new_var(), Dtype::kS64, g.sub(position[d], row.e.index_const(from))};
+      known[d] = g.add(g.index_var(s.let.var, to - from), row.e.index_const(from));
+      within->push_back(std::move(s));
+    }
+    pieces(known, cuts.columns, within);
+    columns(position, 0, dims.back(), only_if(g.logical_not(inside), body));
+  }
+};
 
 }  // namespace
 
@@ -79,44 +192,24 @@ bool lower_pieces(Kernel& k, const Computation& fused, absl::Span<const Instr* c
   if (dims.empty() || dims.back() < kFewestColumns || product(dims) / dims.back() < kFewestRows ||
       !puts_together(fused))
     return false;
-  const int64_t columns = dims.back();
-  std::set<int64_t> starts;
-  {
-    Kernel trial = k;
-    Row row(trial, fused, dims);
-    const int64_t var = trial.new_var();
-    for (const Instr* o : values) row.e.element(o, row.index(trial.graph.index_var(var, columns)));
-    if (!row.e.status().ok()) return false;
-    starts = cuts(trial.graph, var, columns);
-    if (starts.empty() || starts.size() >= kMostPieces ||
-        trial.graph.size() * static_cast<int64_t>(starts.size() + 1) > kMostNodes)
-      return false;
-  }
-  starts.insert(0);
+  Cuts cuts;
+  if (!find_cuts(k, fused, values, facts, &cuts)) return false;
+  int64_t inside = 1;
+  for (auto [from, to] : cuts.inside) inside *= to - from;
+  const bool splits = !cuts.all_inside && inside * 2 >= product(dims) / dims.back();
+  const int64_t loops = static_cast<int64_t>(cuts.columns.size()) + 1 + (splits ? 1 : 0);
+  if (loops == 1 || cuts.columns.size() >= kMostPieces || cuts.nodes * loops > kMostNodes) return false;
   Kernel out = k;
   Row row(out, fused, dims);
   Phase p;
   p.items = row.rows;
   p.item_var = row.var;
-  for (auto it = starts.begin(); it != starts.end(); ++it) {
-    const int64_t end = std::next(it) == starts.end() ? columns : *std::next(it);
-    auto loop = std::make_shared<Loop>();
-    loop->var = out.new_var();
-    loop->extent = end - *it;
-    loop->kind = LoopKind::kVector;
-    const Scalar column =
-        out.graph.add(out.graph.index_var(loop->var, loop->extent), row.e.index_const(*it));
-    const Index index = row.index(column);
-    std::vector<scalar::Value> found;
-    for (const Instr* o : values) found.push_back(row.e.element(o, index));
-    for (size_t o = 0; o < values.size(); ++o)
-      store_value(out, &loop->body, first_output(fused) + static_cast<int64_t>(o),
-                  row.e.offset(dims, index), found[o]);
-    p.body.push_back(make_loop(loop));
-  }
+  p.width = cuts.width;
+  p.grain = cuts.grain;
+  Writer writer{out, row, values, first_output(fused), dims};
+  if (splits) writer.split(cuts, &p.body);
+  else writer.pieces(row.position(), cuts.columns, &p.body);
   if (!row.e.status().ok()) return false;
-  p.width = choose_width(out, facts, false);
-  p.grain = choose_grain(out, static_cast<double>(columns));
   out.phases.push_back(std::move(p));
   k = std::move(out);
   return true;
