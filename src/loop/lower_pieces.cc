@@ -17,17 +17,18 @@ namespace braze::loop {
 namespace {
 
 constexpr int64_t kFewestRows = 64;  // fewer are cut into chunks, for the threads
+constexpr int64_t kChunk = 4096;
 constexpr int64_t kFewestColumns = 32;
 constexpr size_t kMostPieces = 8;
 constexpr int64_t kMostNodes = 1500;
 
-// One phase's worth of nodes for elements (row, start + lane).
+// One phase's worth of nodes for elements (row, start + lane). `rows`: items, each a row or one of its parts.
 struct Row {
-  Row(Kernel& kernel, const Computation& fused, const Dims& dims)
+  Row(Kernel& kernel, const Computation& fused, const Dims& dims, int64_t parts = 1)
       : k(kernel),
         e(kernel),
         outer(dims.data(), dims.size() - 1),
-        rows(product(outer)),
+        rows(product(outer) * parts),
         var(kernel.new_var()) {
     bind_parameters(e, fused);
     item = k.graph.index_var(var, std::max<int64_t>(rows, 1));
@@ -127,12 +128,17 @@ struct Writer {
   const Dims& dims;
 
   // Columns [from, to) of the row at `position`.
-  void columns(Index position, int64_t from, int64_t to, std::vector<Stmt>* body) {
+  void columns(const Index& position, int64_t from, int64_t to, std::vector<Stmt>* body) {
+    columns(position, row.e.index_const(from), to - from, {}, body);
+  }
+  // `count` of them, at most `extent`, from `start` on.
+  void columns(Index position, Scalar start, int64_t extent, Scalar count, std::vector<Stmt>* body) {
     auto loop = std::make_shared<Loop>();
     loop->var = out.new_var();
-    loop->extent = to - from;
+    loop->extent = extent;
+    loop->count = count;
     loop->kind = LoopKind::kVector;
-    position.push_back(out.graph.add(out.graph.index_var(loop->var, loop->extent), row.e.index_const(from)));
+    position.push_back(out.graph.add(out.graph.index_var(loop->var, extent), start));
     std::vector<scalar::Value> found;
     for (const Instr* o : values) found.push_back(row.e.element(o, position));
     for (size_t o = 0; o < values.size(); ++o)
@@ -156,44 +162,100 @@ struct Writer {
     return &guard->body;
   }
 
-  // Rows inside in pieces, others asked for each element.
-  void split(const Cuts& cuts, std::vector<Stmt>* body) {
+  // A variable of its own for `value`, which is in [from, to) here: the graph knows its bounds.
+  Scalar bounded(Scalar value, int64_t from, int64_t to, std::vector<Stmt>* body) {
     scalar::Graph& g = out.graph;
-    const Index position = row.position();
+    Stmt s;
+    s.kind = Stmt::Kind::kLet;
+    s.let = {out.new_var(), Dtype::kS64, g.sub(value, row.e.index_const(from))};
+    const Scalar known = g.add(g.index_var(s.let.var, to - from), row.e.index_const(from));
+    body->push_back(std::move(s));
+    return known;
+  }
+  bool is_cut(const Cuts& cuts, size_t d) const { return cuts.inside[d] != std::make_pair(int64_t{0}, dims[d]); }
+  Scalar is_inside(const Cuts& cuts, const Index& position) {
+    scalar::Graph& g = out.graph;
     Scalar inside = g.constant_int(Dtype::kPred, 1);
-    const auto is_cut = [&](size_t d) { return cuts.inside[d] != std::make_pair(int64_t{0}, dims[d]); };
     for (size_t d = 0; d < position.size(); ++d) {
-      if (!is_cut(d)) continue;
+      if (!is_cut(cuts, d)) continue;
       inside = g.logical_and(inside, g.le(row.e.index_const(cuts.inside[d].first), position[d]));
       inside = g.logical_and(inside, g.lt(position[d], row.e.index_const(cuts.inside[d].second)));
     }
+    return inside;
+  }
+  Index known_inside(const Cuts& cuts, Index position, std::vector<Stmt>* body) {
+    for (size_t d = 0; d < position.size(); ++d)
+      if (is_cut(cuts, d)) position[d] = bounded(position[d], cuts.inside[d].first, cuts.inside[d].second, body);
+    return position;
+  }
+
+  // Rows inside in pieces, others asked for each element.
+  void split(const Cuts& cuts, std::vector<Stmt>* body) {
+    const Index position = row.position();
+    const Scalar inside = is_inside(cuts, position);
     std::vector<Stmt>* within = only_if(inside, body);
-    Index known = position;
-    for (size_t d = 0; d < position.size(); ++d) {
-      if (!is_cut(d)) continue;
-      // A variable of its own, whose bounds the graph knows.
-      const auto [from, to] = cuts.inside[d];
-      Stmt s;
-      s.kind = Stmt::Kind::kLet;
-      s.let = {out.new_var(), Dtype::kS64, g.sub(position[d], row.e.index_const(from))};
-      known[d] = g.add(g.index_var(s.let.var, to - from), row.e.index_const(from));
-      within->push_back(std::move(s));
-    }
-    pieces(known, cuts.columns, within);
-    columns(position, 0, dims.back(), only_if(g.logical_not(inside), body));
+    pieces(known_inside(cuts, position, within), cuts.columns, within);
+    columns(position, 0, dims.back(), only_if(out.graph.logical_not(inside), body));
+  }
+
+  // An item a chunk of `size` columns of a row: chunks inside ask nothing.
+  void chunk(const Cuts& cuts, std::pair<int64_t, int64_t> stretch, int64_t size, int64_t chunks,
+             std::vector<Stmt>* body) {
+    scalar::Graph& g = out.graph;
+    const Index position = row.e.delinearize(g.div(row.item, row.e.index_const(chunks)), row.outer);
+    const Scalar start = g.mul(g.rem(row.item, row.e.index_const(chunks)), row.e.index_const(size));
+    const auto [from, to] = stretch;
+    Scalar inside = is_inside(cuts, position);
+    inside = g.logical_and(inside, g.le(row.e.index_const(from), start));
+    inside = g.logical_and(inside, g.le(start, row.e.index_const(to - size)));
+    std::vector<Stmt>* within = only_if(inside, body);
+    const Index known = known_inside(cuts, position, within);
+    columns(known, bounded(start, from, to - size + 1, within), size, {}, within);
+    Scalar count;
+    if (dims.back() % size != 0)
+      count = g.min(row.e.index_const(size), g.sub(row.e.index_const(dims.back()), start));
+    columns(position, start, size, count, only_if(g.logical_not(inside), body));
   }
 };
+
+// Few long rows, in chunks.
+bool lower_chunks(Kernel& k, const Computation& fused, absl::Span<const Instr* const> values, const Cuts& cuts) {
+  const Dims& dims = values[0]->shape.dims;
+  const int64_t columns = dims.back();
+  int64_t size = kChunk, inside = 1;
+  while (columns / size > kChunk) size *= 2;
+  const auto stretch = longest_stretch(cuts.columns, columns);
+  const int64_t fast = stretch.second - stretch.first;
+  for (auto [from, to] : cuts.inside) inside *= to - from;
+  const bool asks = !cuts.all_inside || !cuts.columns.empty();
+  if (!asks || fast < 4 * size || inside * fast * 2 < product(dims) || cuts.nodes * 2 > kMostNodes) return false;
+  Kernel out = k;
+  const int64_t chunks = (columns + size - 1) / size;
+  Row row(out, fused, dims, chunks);
+  Phase p;
+  p.items = row.rows;
+  p.item_var = row.var;
+  p.width = cuts.width;
+  Writer writer{out, row, values, first_output(fused), dims};
+  writer.chunk(cuts, stretch, size, chunks, &p.body);
+  p.grain = choose_grain(out, static_cast<double>(size));
+  if (!row.e.status().ok()) return false;
+  out.phases.push_back(std::move(p));
+  k = std::move(out);
+  return true;
+}
 
 }  // namespace
 
 bool lower_pieces(Kernel& k, const Computation& fused, absl::Span<const Instr* const> values,
                   const Facts& facts) {
   const Dims& dims = values[0]->shape.dims;
-  if (dims.empty() || dims.back() < kFewestColumns || product(dims) / dims.back() < kFewestRows ||
-      !puts_together(fused))
-    return false;
+  if (dims.empty() || dims.back() < kFewestColumns || !puts_together(fused)) return false;
+  const bool long_rows = product(dims) / dims.back() < kFewestRows;
+  if (long_rows && dims.back() < 8 * kChunk) return false;
   Cuts cuts;
   if (!find_cuts(k, fused, values, facts, &cuts)) return false;
+  if (long_rows) return lower_chunks(k, fused, values, cuts);
   int64_t inside = 1;
   for (auto [from, to] : cuts.inside) inside *= to - from;
   const bool splits = !cuts.all_inside && inside * 2 >= product(dims) / dims.back();

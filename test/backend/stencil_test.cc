@@ -36,7 +36,7 @@ std::string fixed_border(const char* type, DimSpan dims, int64_t low, int64_t hi
   return str_cat(text, "  low = s32[] constant(", low, ")\n  ", prefix, "next = ", shape(type, dims), " dynamic-update-slice(x, ", sum, starts, ")\n");
 }
 
-const Dims kShapes[] = {{9}, {300}, {70, 64}, {66, 33}, {10, 12, 40}, {3, 70, 65}, {5, 4, 6, 34}};
+const Dims kShapes[] = {{9}, {300}, {70, 64}, {66, 33}, {10, 12, 40}, {3, 70, 65}, {5, 4, 6, 34}, {40000}, {4, 33001}};
 
 TEST(Stencil, FixedBorder) {
   for (const char* type : {"f32", "f64", "bf16", "s8", "c64"})
