@@ -7,6 +7,7 @@ workload cannot go below.
 """
 import ctypes
 import pathlib
+import statistics
 import subprocess
 import threading
 
@@ -16,7 +17,7 @@ ALIGN = 64
 
 class Machine:
     def __init__(self, cpus, folder):
-        self.cpus, self.best = sorted(cpus), {}
+        self.cpus, self.readings = sorted(cpus), {}
         library = pathlib.Path(folder) / "probe.so"
         source = pathlib.Path(__file__).with_name("probe.c")
         subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", "-w", str(source), "-o", str(library)],
@@ -68,12 +69,13 @@ class Machine:
         return r
 
     def canary(self):
-        """Flops and 12 MiB triad rates now, as shares of the best readings of this run."""
+        """Flops and 12 MiB triad rates now, as shares of the median readings of this run. Not of the best ones: where
+        a host moves virtual processors, memory has more than one usual speed."""
         now = dict(flops=self.rate(INDEPENDENT, 100_000, 1, 100_000 * 24 * 32, 2),
                    bytes=self.rate(TRIAD, 512 << 10, 2, 2 * 12 * (512 << 10), 2))
         for k, v in now.items():
-            self.best[k] = max(v, self.best.get(k, 0))
-        return {k: v / self.best[k] for k, v in now.items()}
+            self.readings.setdefault(k, []).append(v)
+        return {k: v / statistics.median(self.readings[k]) for k, v in now.items()}
 
     def busy(self):
         """Seconds that our processors have worked for anybody, or were taken by the host."""

@@ -4,7 +4,7 @@
 docs/benchmarks.md. `./dev bench` calls it; `./dev bench --help` tells what it can do.
 
 Each engine gets a process for each workload (worker.py) that lives as long as the workload. Rounds go A B C A B C ...,
-a slot of some tenths of a second each, with a canary before every slot. A round is noisy, and does not count, if
+a slot of some tenths of a second each, with a canary before every slot. A slot is noisy, and does not count, if
 the canary was slow or others used the processors. The time of an engine is the median of its slots' medians.
 """
 import argparse
@@ -25,6 +25,7 @@ from engines import ENGINES
 from machine import Machine, description, floor_seconds
 
 HERE = pathlib.Path(__file__).resolve().parent
+TICKS = 0.02  # seconds by which the processors' own counts may be off
 PEERS = [e for e in ENGINES if e not in ("braze", "xla")]
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "JAX_PLATFORMS": "cpu",
@@ -95,12 +96,12 @@ def prepare(name, folder, a):
 
 
 def rounds(workers, machine, a):
-    """Interleaved slots: ({engine: [median]} of the quiet rounds, or of all if too few are quiet; quiet?)."""
-    clean, every, began = [], [], time.monotonic()
-    while len(clean) < a.rounds and len(every) < 2 * a.rounds:
-        if len(every) >= 3 and time.monotonic() - began > a.budget * len(workers):
+    """Interleaved slots: ({engine: [median]} of its quiet slots, or of all if too few are quiet; all had enough?;
+    quiet slots, slots)."""
+    quiet, every, began, done = {e: [] for e in workers}, {e: [] for e in workers}, time.monotonic(), 0
+    while workers and done < 2 * a.rounds and min(len(quiet[e]) for e in workers) < a.rounds:
+        if done >= 3 and time.monotonic() - began > a.budget * len(workers):
             break
-        medians, quiet = {}, True
         for engine, worker in list(workers.items()):
             time.sleep(0.005)  # the threads of the engine before may still spin
             c = machine.canary()
@@ -110,16 +111,14 @@ def rounds(workers, machine, a):
                 say(f"  {engine}: {r['error']}")
                 workers.pop(engine).end()
                 continue
-            others = (machine.busy() - before - r["cpu"]) / (r["wall"] * len(a.cpus))
-            quiet = quiet and c["flops"] > 0.93 and c["bytes"] > 0.8 and (others < 0.06 or r["wall"] < 0.05)
-            medians[engine] = r["median"]
-        every.append(medians)
-        if quiet:
-            clean.append(medians)
-        if not workers:
-            break
-    good = len(clean) >= max(2, len(every) / 2)
-    return {e: [m[e] for m in (clean if good else every) if e in m] for e in workers}, good, len(clean), len(every)
+            every[engine].append(r["median"])
+            others = machine.busy() - before - r["cpu"]
+            if c["flops"] > 0.93 and c["bytes"] > 0.8 and others < 0.06 * r["wall"] * len(a.cpus) + TICKS:
+                quiet[engine].append(r["median"])
+        done += 1
+    enough = {e: len(quiet[e]) >= max(2, len(every[e]) / 2) for e in workers}
+    return ({e: (quiet if enough[e] else every)[e] for e in workers}, all(enough.values()),
+            sum(len(quiet[e]) for e in workers), sum(len(every[e]) for e in workers))
 
 
 def bench(name, engines, machine, rates, a):
@@ -157,7 +156,7 @@ def bench(name, engines, machine, rates, a):
         worker.end()
     took = time.monotonic() - start
     say(f"{name}: " + "  ".join(f"{e} {v['ms']:.4g}" for e, v in row["engines"].items() if "ms" in v)
-        + f" ms  ({quiet} of {tried} rounds quiet, {took:.0f} s)")
+        + f" ms  ({quiet} of {tried} slots quiet, {took:.0f} s)")
     return row
 
 
@@ -173,14 +172,14 @@ A run over all workloads also writes docs/benchmarks.md (or --write).
   ./dev bench --engines braze,ort  only these
   ./dev bench kernels              Google Benchmark programs of single kernels; `seed`: the seed example
 """, epilog="""\
-In the table: `?` few rounds were quiet; `-` the engine has no version of the workload; `err` it failed, why is said
+In the table: `?` few slots were quiet; `-` the engine has no version of the workload; `err` it failed, why is said
 below the table. Programs, inputs and reference results are kept in build/bench/NAME (8 GB for all).""")
     p.add_argument("names", nargs="*", metavar="NAME", help="workloads, globs allowed (all)")
     p.add_argument("--list", action="store_true", help="print the workloads by family")
     p.add_argument("--peers", action="store_true", help="run the peers too (makes .venv-bench; several GB)")
     p.add_argument("--quick", action="store_true", help="3 rounds of 0.1 s instead of 7 of 0.3 s")
     p.add_argument("--engines", help="comma-separated: " + ", ".join(ENGINES))
-    p.add_argument("--rounds", type=int, help="rounds wanted quiet")
+    p.add_argument("--rounds", type=int, help="quiet slots wanted of each engine")
     p.add_argument("--slot", type=float, help="seconds of one engine in a round")
     p.add_argument("--budget", type=float, default=12, help="seconds of rounds per engine and workload (12)")
     p.add_argument("--timeout", type=float, default=180, help="seconds for one engine to start and compile (180)")

@@ -126,7 +126,7 @@ def noise(result):
     loud = sum(not r.get("quiet", True) for r in result["rows"].values())
     if not loud:
         return []
-    return [f"**The machine was not quiet**: {loud} of {len(result['rows'])} rows, marked `?`, come from rounds in which others "
+    return [f"**The machine was not quiet**: {loud} of {len(result['rows'])} rows, marked `?`, come from slots in which others "
             "used the processors or the canary ran slowly; times in them may be too long, and ratios rough.", ""]
 
 
@@ -164,7 +164,7 @@ From `{command}`. Machine: {machine}. Its limits in this run: {rates}.
 Versions and flags: {versions(result)}. Two threads each; `MALLOC_MMAP_THRESHOLD_=1073741824
 MALLOC_TRIM_THRESHOLD_=4294967295` for all.
 
-Times are medians over {result['rounds']} rounds of {result['slot']} s an engine, interleaved, rounds that a canary or the use of
+Times are medians over {result['rounds']} rounds of {result['slot']} s an engine, interleaved, slots that a canary or the use of
 the processors by others shows to be noisy left out. `compile` is the first compilation of the program in a process that
 has compiled another one before, `compiler` how much resident memory grew meanwhile; `temp` is what the engine says it needs beside arguments and results; `peak` is how much
 resident memory grew in the first run. Floors are lower bounds from the limits above and the work that cannot be
