@@ -10,7 +10,7 @@
 namespace braze {
 namespace {
 
-constexpr int64_t kLeastBytes = 16 << 10;  // less is copied sooner than a body is planned again
+constexpr int64_t kLeastBytes = 512;  // less is in registers, or copied sooner than a body is planned again
 constexpr int64_t kLongestPeriod = 6;
 constexpr size_t kMostInstructions = 300;  // of all bodies
 constexpr int kMostUpdates = 64;           // in place, one after the other
