@@ -84,16 +84,21 @@ struct Cuts {
   int64_t grain = 1;
 };
 
-std::pair<int64_t, int64_t> longest_stretch(const std::set<int64_t>& at, int64_t size) {
-  std::pair<int64_t, int64_t> best{0, 0};
+using Stretch = std::pair<int64_t, int64_t>;  // [first, second)
+
+std::vector<Stretch> stretches_between(const std::set<int64_t>& at, int64_t size) {
+  std::vector<Stretch> out;
   int64_t from = 0;
-  const auto close = [&](int64_t to) {
-    if (to - from > best.second - best.first) best = {from, to};
-    from = to;
-  };
-  for (int64_t c : at) close(c);
-  close(size);
-  return best;
+  for (int64_t c : at) out.emplace_back(from, c), from = c;
+  out.emplace_back(from, size);
+  return out;
+}
+
+Stretch longest_stretch(const std::set<int64_t>& at, int64_t size) {
+  const std::vector<Stretch> all = stretches_between(at, size);
+  return *std::max_element(all.begin(), all.end(), [](const Stretch& a, const Stretch& b) {
+    return a.second - a.first < b.second - b.first;
+  });
 }
 
 bool find_cuts(Kernel trial, const Computation& fused, absl::Span<const Instr* const> values,
@@ -198,23 +203,26 @@ struct Writer {
     columns(position, 0, dims.back(), only_if(out.graph.logical_not(inside), body));
   }
 
-  // An item a chunk of `size` columns of a row: chunks inside ask nothing.
-  void chunk(const Cuts& cuts, std::pair<int64_t, int64_t> stretch, int64_t size, int64_t chunks,
+  // An item a chunk of `size` columns of a row: chunks inside one of `stretches` ask nothing.
+  void chunk(const Cuts& cuts, const std::vector<Stretch>& stretches, int64_t size, int64_t chunks,
              std::vector<Stmt>* body) {
     scalar::Graph& g = out.graph;
     const Index position = row.e.delinearize(g.div(row.item, row.e.index_const(chunks)), row.outer);
     const Scalar start = g.mul(g.rem(row.item, row.e.index_const(chunks)), row.e.index_const(size));
-    const auto [from, to] = stretch;
-    Scalar inside = is_inside(cuts, position);
-    inside = g.logical_and(inside, g.le(row.e.index_const(from), start));
-    inside = g.logical_and(inside, g.le(start, row.e.index_const(to - size)));
-    std::vector<Stmt>* within = only_if(inside, body);
-    const Index known = known_inside(cuts, position, within);
-    columns(known, bounded(start, from, to - size + 1, within), size, {}, within);
+    Scalar others = g.constant_int(Dtype::kPred, 1);
+    for (const auto& [from, to] : stretches) {
+      Scalar inside = is_inside(cuts, position);
+      inside = g.logical_and(inside, g.le(row.e.index_const(from), start));
+      inside = g.logical_and(inside, g.le(start, row.e.index_const(to - size)));
+      std::vector<Stmt>* within = only_if(inside, body);
+      const Index known = known_inside(cuts, position, within);
+      columns(known, bounded(start, from, to - size + 1, within), size, {}, within);
+      others = g.logical_and(others, g.logical_not(inside));
+    }
     Scalar count;
     if (dims.back() % size != 0)
       count = g.min(row.e.index_const(size), g.sub(row.e.index_const(dims.back()), start));
-    columns(position, start, size, count, only_if(g.logical_not(inside), body));
+    columns(position, start, size, count, only_if(others, body));
   }
 };
 
@@ -224,11 +232,15 @@ bool lower_chunks(Kernel& k, const Computation& fused, absl::Span<const Instr* c
   const int64_t columns = dims.back();
   int64_t size = kChunk, inside = 1;
   while (columns / size > kChunk) size *= 2;
-  const auto stretch = longest_stretch(cuts.columns, columns);
-  const int64_t fast = stretch.second - stretch.first;
+  int64_t fast = 0;
+  std::vector<Stretch> stretches = stretches_between(cuts.columns, columns);
+  std::erase_if(stretches, [&](const Stretch& s) { return s.second - s.first < 4 * size; });
+  for (const Stretch& s : stretches) fast += s.second - s.first;
   for (auto [from, to] : cuts.inside) inside *= to - from;
-  const bool asks = !cuts.all_inside || !cuts.columns.empty();
-  if (!asks || fast < 4 * size || inside * fast * 2 < product(dims) || cuts.nodes * 2 > kMostNodes) return false;
+  const auto loops = static_cast<int64_t>(stretches.size()) + 1;
+  if ((cuts.all_inside && cuts.columns.empty()) || loops == 1 || inside * fast * 2 < product(dims) ||
+      stretches.size() > kMostPieces || cuts.nodes * loops > kMostNodes)
+    return false;
   Kernel out = k;
   const int64_t chunks = (columns + size - 1) / size;
   Row row(out, fused, dims, chunks);
@@ -237,7 +249,7 @@ bool lower_chunks(Kernel& k, const Computation& fused, absl::Span<const Instr* c
   p.item_var = row.var;
   p.width = cuts.width;
   Writer writer{out, row, values, first_output(fused), dims};
-  writer.chunk(cuts, stretch, size, chunks, &p.body);
+  writer.chunk(cuts, stretches, size, chunks, &p.body);
   p.grain = choose_grain(out, static_cast<double>(size));
   if (!row.e.status().ok()) return false;
   out.phases.push_back(std::move(p));

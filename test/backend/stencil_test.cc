@@ -111,6 +111,16 @@ TEST(Stencil, Rolled) {
     }
 }
 
+TEST(Stencil, LongConcatenations) {
+  for (const char* type : {"f32", "bf16", "c64"})
+    for (int64_t rows : {1, 3})
+      for (auto [a, b] : {std::pair{20000, 20000}, std::pair{33000, 5}, std::pair{1, 50001}, std::pair{30001, 40003}}) {
+        const auto array = [&](int64_t n) { return str_cat(type, "[", rows, ",", n, "]"); };
+        agree(str_cat("HloModule t\nENTRY e {\n  x = ", array(a), " parameter(0)\n  y = ", array(b), " parameter(1)\n  c = ", array(a + b + a),
+                      " concatenate(x, y, x), dimensions={1}\n  ROOT r = ", array(a + b + a), " negate(c)\n}\n"), 0);
+      }
+}
+
 // The rows inside are not asked for anything, lane by lane.
 TEST(Stencil, RowsInside) {
   const std::string all = "f32[70,80,64]";
