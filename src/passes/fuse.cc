@@ -243,12 +243,25 @@ class Fuser {
     if (writes_in_place(user) && user.operand(0) == &i) return "updated in place";
     if (is_window(user) && computes && (def(i).has(kExpensive) || i.op == Op::kReduce))
       return "read several times";
+    if (is_window(user) && computes && ends_contraction(i)) return "ends a contraction's kernel";
     if (user.op == Op::kConcatenate && user.operands.size() > 8) return "one of many parts";
     bool repeats = user.op == Op::kBroadcast || user.op == Op::kGather;
     if (repeats && user.shape.elements() > i.shape.elements() && i.shape.elements() > 1 &&
         def(i).has(kExpensive) && !reads_reduction(i))
       return "would be computed repeatedly";
     return "";
+  }
+
+  // Elementwise steps on a contraction's result that nothing else reads: its kernel makes them in registers, once.
+  bool ends_contraction(const Instr& i, int depth = 0) const {
+    if (is_contraction(i)) return true;
+    if (depth > 8 || !def(i).has(kElementwise)) return false;
+    return std::any_of(i.operands.begin(), i.operands.end(), [&](const Instr* o) {
+      return o->shape.dims == i.shape.dims && live_users(*o) == 1 && ends_contraction(*o, depth + 1);
+    });
+  }
+  int64_t live_users(const Instr& i) const {
+    return std::count_if(i.users.begin(), i.users.end(), [&](const Instr* u) { return live_.contains(u); });
   }
 
   // Row-wise values after a reduction are computed once a row, however often they are broadcast.

@@ -129,6 +129,28 @@ ENTRY main {
 }
 
 // Whether a value is cheap is asked of every link of a chain, and must not be found out anew each time.
+// Before a pooling that reads each element several times: the convolution's kernel ends with the elementwise steps.
+TEST(Fuse, StepsBeforeAPoolingEndTheConvolution) {
+  const std::string text =
+      "HloModule p\nmax { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] maximum(a, b) }\n"
+      "ENTRY e { x = f32[1,8,8,4] parameter(0)\n k = f32[3,3,4,8] parameter(1)\n s = f32[8] parameter(2)\n"
+      " c = f32[1,8,8,8] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f\n"
+      " w = f32[1,8,8,8] broadcast(s), dimensions={3}\n m = f32[1,8,8,8] multiply(c, w)\n"
+      " z = f32[] constant(0)\n zs = f32[1,8,8,8] broadcast(z), dimensions={}\n r = f32[1,8,8,8] maximum(m, zs)\n"
+      " l = f32[] constant(-inf)\n"
+      " ROOT p = f32[1,4,4,8] reduce-window(r, l), window={size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_1x1_1x0_0}, to_apply=max }";
+  expect_same_after_fusing(text);
+  auto m = parse_hlo(text);
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(fuse(**m, FuseOptions()).ok());
+  const Instr* pool = (*m)->entry()->root();
+  ASSERT_TRUE(pool->is(Op::kFusion));
+  const Instr* made = pool->operand(0)->is(Op::kFusion) ? pool->operand(0) : pool->operand(1);
+  ASSERT_TRUE(made->is(Op::kFusion));
+  EXPECT_EQ(made->calls[0]->root()->op, Op::kMaximum);
+  EXPECT_EQ(pool->calls[0]->root()->op, Op::kReduceWindow);
+}
+
 TEST(Fuse, LongChainOfReshapes) {
   constexpr int kLinks = 20000;
   std::string text = "HloModule t\nENTRY main {\nx0 = f32[8,6] parameter(0)\n";
