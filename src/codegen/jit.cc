@@ -159,12 +159,16 @@ constexpr std::string_view kIdlePasses[] = {
 // Code generation without them.
 class NeededPasses : public llvm::legacy::PassManager {
  public:
+  explicit NeededPasses(const CompileOptions& o) : reduce_strength_(o.reduce_strength) {}
   void add(llvm::Pass* p) override {
     const std::string_view name = p->getPassName();
-    if (std::find(std::begin(kIdlePasses), std::end(kIdlePasses), name) == std::end(kIdlePasses))
-      return llvm::legacy::PassManager::add(p);
+    const bool idle = std::find(std::begin(kIdlePasses), std::end(kIdlePasses), name) != std::end(kIdlePasses);
+    if (!idle && (reduce_strength_ || name != "Loop Strength Reduction")) return llvm::legacy::PassManager::add(p);
     delete p;
   }
+
+ private:
+  bool reduce_strength_;
 };
 
 // The module through code generation, into a string.
@@ -188,7 +192,7 @@ Result<std::string> emit(llvm::Module& m, const Target& target, const CompileOpt
   TRY(survive([&] {
     if (o.simplify) simplify(m, *machine);
     llvm::raw_svector_ostream stream(bytes);
-    NeededPasses passes;
+    NeededPasses passes(o);
     if (o.cleanup) passes.add(llvm::createEarlyCSEPass());
     able = !machine->addPassesToEmitFile(passes, stream, nullptr, type);
     if (able) passes.run(m);

@@ -38,6 +38,9 @@ struct CompileOptions {
   int level = 2;        // 0: fast code generation for cold glue; 2: default
   bool verify = true;   // run LLVM's verifier first
   bool cleanup = false; // first a little scalar cleanup (early CSE, instruction simplification)
+  // Loops step pointers instead of computing addresses. Finding out which takes a third of the time, for code
+  // that has stepped them from the start for nothing.
+  bool reduce_strength = true;
   bool simplify = false; // first inlining of what asks for it and LLVM's function simplification
 };
 Result<std::string> compile(llvm::Module& m, const Target& target, const CompileOptions& o = {});

@@ -14,8 +14,20 @@
 namespace braze::codegen {
 namespace {
 
-// Kernels per LLVM module: larger ones amortise the fixed cost, smaller ones spread over cores.
+// Kernels per LLVM module, about: larger ones amortise the fixed cost, smaller ones spread over cores.
 constexpr int64_t kPerModule = 12;
+
+// About how long a kernel compiles, in hundredths of a millisecond.
+double statements_cost(const std::vector<loop::Stmt>& list) {
+  double cost = 0;
+  for (const loop::Stmt& s : list) cost += 35 + (s.loop ? 40 + statements_cost(s.loop->body) : 0);
+  return cost;
+}
+double kernel_cost(const loop::Kernel& k) {
+  double cost = 60 + 2.0 * k.graph.size() + (k.contraction ? 900 : 0);
+  for (const loop::Phase& p : k.phases) cost += statements_cost(p.body);
+  return cost;
+}
 
 // Objects that hold some unit of `k`.
 std::vector<const CodeObject*> used_objects(const LoadedKernels& k) {
@@ -157,23 +169,7 @@ class KernelLoader {
   }
 
   Status compile_missing() {
-    std::vector<std::vector<Hash128>> groups;
-    int64_t n = 0;
-    for (const Hash128& k : missing_) n += units_[k].kernel >= 0;
-    const int64_t per = std::clamp<int64_t>((n + threads_ - 1) / threads_, 1, kPerModule);
-    int64_t in_last = per;
-    for (const Hash128& k : missing_) {
-      if (units_[k].driver >= 0) {
-        groups.push_back({k});
-        in_last = per;
-      } else if (in_last == per) {
-        groups.push_back({k});
-        in_last = 1;
-      } else {
-        groups.back().push_back(k);
-        ++in_last;
-      }
-    }
+    const std::vector<std::vector<Hash128>> groups = modules();
     std::vector<CodeObject> objects(groups.size());
     ASSIGN(std::vector<std::string> bytes,
            compile_all(static_cast<int64_t>(groups.size()), threads_,
@@ -182,11 +178,56 @@ class KernelLoader {
     return link(std::move(objects), &out_.fresh);
   }
 
+  // What is missing, by the LLVM modules it is compiled in: drivers alone and first, as some take long,
+  // then kernels so that all threads end at about the same time.
+  std::vector<std::vector<Hash128>> modules() const {
+    using Cost = std::pair<double, Hash128>;
+    std::vector<std::vector<Hash128>> out;
+    std::vector<Cost> kernels;
+    for (const Hash128& k : missing_) {
+      const Unit& u = units_.find(k)->second;
+      if (u.driver >= 0) out.push_back({k});
+      else kernels.push_back({kernel_cost(*plan_.kernels[u.kernel]), k});
+    }
+    std::stable_sort(kernels.begin(), kernels.end(), [](const Cost& a, const Cost& b) { return a.first > b.first; });
+    const auto n = static_cast<int64_t>(kernels.size());
+    const int64_t rounds = (n + threads_ * kPerModule - 1) / (threads_ * kPerModule);
+    const size_t first = out.size();
+    std::vector<double> costs(static_cast<size_t>(std::min(n, rounds * threads_)));
+    out.resize(first + costs.size());
+    for (const auto& [cost, key] : kernels) {
+      const auto least = std::min_element(costs.begin(), costs.end()) - costs.begin();
+      costs[static_cast<size_t>(least)] += cost;
+      out[first + static_cast<size_t>(least)].push_back(key);
+    }
+    return apart(out);
+  }
+
+  // Tiles of registers, whose code steps pointers from the start; products with vectors do not.
+  bool is_tiled(const Hash128& k) const {
+    constexpr int64_t kFewest = 8;
+    const Unit& u = units_.find(k)->second;
+    if (u.kernel < 0 || plan_.kernels[u.kernel]->chain || !plan_.kernels[u.kernel]->contraction) return false;
+    const loop::Contraction& c = *plan_.kernels[u.kernel]->contraction;
+    return c.is_conv || std::min(c.m.size, c.n.size) >= kFewest;
+  }
+  // Tiled kernels in modules of their own.
+  std::vector<std::vector<Hash128>> apart(std::vector<std::vector<Hash128>>& groups) const {
+    std::vector<std::vector<Hash128>> out;
+    for (std::vector<Hash128>& g : groups) {
+      const auto end = std::stable_partition(g.begin(), g.end(), [&](const Hash128& k) { return is_tiled(k); });
+      if (end != g.begin()) out.emplace_back(g.begin(), end);
+      if (end != g.end()) out.emplace_back(end, g.end());
+    }
+    return out;
+  }
+
   // Called on several threads at once.
   Result<std::string> compile_group(const std::vector<Hash128>& keys, std::vector<CodeUnit>* units) {
     llvm::LLVMContext context;
     auto module = make_module(context, "braze", target_);
     CompileOptions options;
+    options.reduce_strength = !is_tiled(keys[0]);
     for (const Hash128& key : keys) {
       const Unit& u = units_.find(key)->second;
       if (u.driver >= 0) {
