@@ -4,8 +4,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "loop/structure_key.h"
 #include "ops/op_def.h"
+#include "plan/kernel_set.h"
 #include "plan/offsets.h"
 #include "plan/plan.h"
 #include "plan/rotate.h"
@@ -26,7 +26,7 @@ using Leaves = std::vector<int64_t>;  // buffer numbers
 
 class PlanBuilder {
  public:
-  PlanBuilder(Plan& p, const PlanOptions& o) : p_(p), o_(o) {}
+  PlanBuilder(Plan& p, const PlanOptions& o) : p_(p), kernels_(p.kernels, o) {}
 
   Status run() {
     Computation* entry = p_.module->entry();
@@ -338,7 +338,7 @@ class PlanBuilder {
 
   Status kernel(Instr* i, Frame& frame, PlanSteps* steps) {
     const Computation& f = *i->calls[0];
-    const Lowered& k = lowered(f, i->name);
+    const LoweredKernel& k = kernels_.lowered(f, i->name);
     if (k.kernel < 0) return library(i, frame, steps);
     PlanStep s;
     s.kind = PlanStep::Kind::kKernel;
@@ -363,49 +363,6 @@ class PlanBuilder {
     s.kernel = k.kernel;
     steps->push_back(std::move(s));
     return absl::OkStatus();
-  }
-
-  // What a fused computation became.
-  struct Lowered {
-    int64_t kernel = -1;           // none: it has no kernel
-    int64_t workspace = 0;         // bytes
-    std::vector<int64_t> offsets;  // as PlanStep::offsets
-  };
-
-  // Once for computations of the same contents, which models have many of.
-  const Lowered& lowered(const Computation& f, std::string_view name) {
-    auto [it, fresh] = lowered_.try_emplace(loop::computation_key(f));
-    if (!fresh) return it->second;
-    auto made = loop::lower(f, name, o_.facts);
-    if (!made.ok()) return it->second;
-    auto k = std::make_unique<loop::Kernel>(std::move(made).value());
-    it->second.workspace = k->workspace_bytes() + (o_.workspace_bytes ? o_.workspace_bytes(*k) : 0);
-    it->second.offsets = take_offsets(*k, f.params().size());
-    it->second.kernel = intern(std::move(k));
-    return it->second;
-  }
-
-  // Where the operands of a product begin becomes part of the step, so that products that differ in
-  // nothing else share their kernel.
-  static std::vector<int64_t> take_offsets(loop::Kernel& k, size_t inputs) {
-    std::vector<int64_t> offsets;
-    if (!k.contraction || k.chain) return offsets;
-    loop::Contraction& c = *k.contraction;
-    if (c.lhs_buffer == c.rhs_buffer) return offsets;
-    auto take = [&](int64_t buffer, int64_t* offset) {
-      if (*offset == 0) return;
-      for (int32_t n = 0; n < k.graph.size(); ++n) {
-        const scalar::Node& node = k.graph[scalar::Scalar{n}];
-        if (node.op == scalar::Op::kLoad && node.imm == buffer) return;
-      }
-      offsets.resize(inputs);
-      offsets[static_cast<size_t>(buffer)] =
-          *offset * byte_size(k.buffers[static_cast<size_t>(buffer)].dtype);
-      *offset = 0;
-    };
-    take(c.lhs_buffer, &c.lhs_offset);
-    take(c.rhs_buffer, &c.rhs_offset);
-    return offsets;
   }
 
   // Where an update of `from` writes. The operand's memory becomes the result's if nobody reads the
@@ -437,13 +394,6 @@ class PlanBuilder {
     if (it == frame.place.end() || it->second[0].second != from) return false;
     auto n = frame_uses_.find(from);
     return n == frame_uses_.end() || uses_[from] - n->second == 1;
-  }
-
-  int64_t intern(std::unique_ptr<loop::Kernel> k) {
-    std::string key = loop::canonical_text(*k);
-    auto [it, fresh] = kernels_.try_emplace(std::move(key), static_cast<int64_t>(p_.kernels.size()));
-    if (fresh) p_.kernels.push_back(std::move(k));
-    return it->second;
   }
 
   Status library(Instr* i, Frame& frame, PlanSteps* steps) {
@@ -600,7 +550,6 @@ class PlanBuilder {
   }
 
   Plan& p_;
-  const PlanOptions& o_;
   std::vector<Lifetime> ranges_;
   absl::flat_hash_map<int64_t, int64_t> range_of_;  // by arena buffer
   int64_t now_ = 1;
@@ -608,8 +557,7 @@ class PlanBuilder {
   absl::flat_hash_set<int64_t> state_;
   absl::flat_hash_map<int64_t, int64_t> spare_;  // free buffers of a state that rotates: their uses by others
   absl::flat_hash_map<int64_t, int64_t> frame_uses_;
-  absl::flat_hash_map<std::string, int64_t> kernels_;
-  absl::flat_hash_map<Hash128, Lowered> lowered_;
+  KernelSet kernels_;
   PlanSteps saves_;
   std::vector<int64_t> temporary_;
   int64_t token_ = -1;
