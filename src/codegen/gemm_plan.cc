@@ -15,6 +15,7 @@ constexpr double kGrainCycles = 20e3;
 constexpr int64_t kLeastAhead = 128 << 10;  // bytes of b worth bringing ahead
 constexpr int64_t kWideShares = 8;  // shares that the columns of a wide product should be even in
 constexpr int64_t kWideItems = 32;
+constexpr int64_t kWideRows = 40;  // with fewer, asking for blocks ahead is a tenth of the work: in vain if b is near
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -73,7 +74,8 @@ bool is_wide(const GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const int64_t bytes = byte_size(p.acc), k = s.k_total();
   const bool in_place = !hooked.lhs && p.lhs == p.acc && (p.k.back().lhs == 1 || p.k.back().size == 1);
-  return in_place && p.rows_in_all == 0 && s.rows() < p.n && k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
+  return in_place && p.rows_in_all == 0 && s.rows() >= kWideRows && s.rows() < p.n &&
+         k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
          s.rows() * std::min(k, kInnerBlock) * bytes <= target.l2_bytes / 2;
 }
 

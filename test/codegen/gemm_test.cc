@@ -310,8 +310,8 @@ TEST(Gemm, WideRightSide) {
   std::mt19937 rng(5);
   for (int i = 0; i < 24 && !::testing::Test::HasFatalFailure(); ++i) {
     const Target target = testing::level_target(kLevels[i % 4 < 2 ? 0 : i % 4 - 1]);
-    Sizes z{{}, {between(rng, 300, 1000)}, between(rng, 17, 60), between(rng, 260, 700)};
-    if (i % 3 == 0) z = {{between(rng, 2, 4)}, {between(rng, 300, 800)}, between(rng, 3, 9), between(rng, 260, 600)};
+    Sizes z{{}, {between(rng, 300, 1000)}, between(rng, 40, 80), between(rng, 260, 700)};
+    if (i % 3 == 0) z = {{between(rng, 8, 12)}, {between(rng, 300, 800)}, between(rng, 5, 9), between(rng, 260, 600)};
     Case c = random_case(z, Dtype::kF32, Dtype::kF32, Dtype::kF32, Dtype::kF32, rng);
     for (GemmBatchDim& d : c.spec.batch) d.rhs = 0;
     check(c, target, i % 2, rng);
