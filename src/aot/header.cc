@@ -113,7 +113,7 @@ static inline int @NAME@_runs_here(void) {
 
 #ifdef __cplusplus
 #include <complex>
-#include <cstdlib>
+#include <stdlib.h>
 
 @OPEN@class @CLASS@ {
  public:
@@ -124,9 +124,9 @@ static inline int @NAME@_runs_here(void) {
     for (int i = 0; i < @NAME@_result_count; ++i) results_[i] = own_results_[i] = take(result_bytes(i));
   }
   ~@CLASS@() {
-    for (int i = 0; i < @NAME@_argument_count; ++i) std::free(own_arguments_[i]);
-    for (int i = 0; i < @NAME@_result_count; ++i) std::free(own_results_[i]);
-    std::free(temp_);
+    for (int i = 0; i < @NAME@_argument_count; ++i) free(own_arguments_[i]);
+    for (int i = 0; i < @NAME@_result_count; ++i) free(own_results_[i]);
+    free(temp_);
   }
   @CLASS@(const @CLASS@&) = delete;
   @CLASS@& operator=(const @CLASS@&) = delete;
@@ -162,7 +162,7 @@ static inline int @NAME@_runs_here(void) {
   // Memory of the object, or, after set_…, the caller's, used without a copy.
 @ACCESSORS@
  private:
-  static void* take(size_t bytes) { return std::aligned_alloc(64, (bytes + 64) / 64 * 64); }
+  static void* take(size_t bytes) { return aligned_alloc(64, (bytes + 64) / 64 * 64); }
   bool fail(const char* why) {
     error_ = why;
     return false;

@@ -260,7 +260,7 @@ int main() {
 }
 )");
   const std::string include = std::string(BRAZE_ROOT) + "/include";
-  EXPECT_EQ(folder.run("c++ -std=c++17 -Wall -Wextra -Werror -I'" + include + "' app.cc axpy.a -o app && ./app"),
+  EXPECT_EQ(folder.run("c++ -std=c++11 -Wall -Wextra -Werror -I'" + include + "' app.cc axpy.a -o app && ./app"),
             "4 16\n5 21\n0 an argument has no memory\n");
 }
 
