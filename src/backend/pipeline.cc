@@ -17,6 +17,7 @@
 #include "passes/control.h"
 #include "passes/dot_to_sums.h"
 #include "passes/expand.h"
+#include "passes/flat_tuples.h"
 #include "passes/fuse.h"
 #include "passes/inline_calls.h"
 #include "passes/known_windows.h"
@@ -36,6 +37,8 @@ struct Pass {
 const Pass kPasses[] = {
     {{"inline", "calls and fusions become their bodies"},
      [](Module& m, const FuseOptions&) { return inline_calls(m); }},
+    {{"flat-tuples", "loops and conditionals carry arrays rather than tuples of tuples"},
+     [](Module& m, const FuseOptions&) { return flat_tuples(m); }},
     {{"cleanup", "no-ops, equal and dead instructions go"},
      [](Module& m, const FuseOptions&) { return cleanup(m); }},
     {{"control", "loops and conditionals of known course become straight code"},
@@ -60,7 +63,7 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions& o) { return fuse(m, o); }},
 };
 constexpr std::string_view kStandard[] = {
-    "inline",       "cleanup",     "control",   "expand",       "repeated-dot",   "complex-dot",
+    "inline",       "flat-tuples", "cleanup",     "control",   "expand",       "repeated-dot",   "complex-dot",
     "known-windows", "cleanup",    "sort-to-topk", "transposed-dot", "dot-to-sums", "recompute",  "fuse"};
 
 const Pass* find_pass(std::string_view name) {

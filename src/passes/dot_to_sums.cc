@@ -10,6 +10,8 @@ namespace {
 
 constexpr int64_t kMostColumns = 4;
 constexpr int64_t kLeastBytes = 1 << 16;  // of a matrix worth not to be stored
+constexpr int64_t kMostTerms = 32;        // of sums along the batch
+constexpr int64_t kLeastBatch = 8;        // of the batch's fastest dimension
 
 // An operand, its dimensions sorted by role.
 struct Side {
@@ -33,14 +35,25 @@ Side side(const Instr& dot, int64_t k) {
 
 bool is_computed(const Instr& i) { return def(i).emit && !i.operands.empty(); }
 
-bool applies(const Instr& dot, const Side& vector, const Side& matrix) {
+bool is_plain(const Instr& dot, const Side& vector, const Side& matrix) {
   const Dtype t = dot.shape.dtype;
   return (t == Dtype::kF32 || t == Dtype::kF64) && vector.value->shape.dtype == t &&
          matrix.value->shape.dtype == t && dot.as<DotAttrs>().algorithm.empty() &&
-         !matrix.contracting->empty() && vector.columns() == 1 && matrix.columns() <= kMostColumns &&
-         dot.shape.is_static() && !dot.shape.has_bounded_dim() && !matrix.value->shape.has_bounded_dim() &&
-         !vector.value->shape.has_bounded_dim() && matrix.value->shape.bytes() >= kLeastBytes &&
-         is_computed(*matrix.value);
+         !matrix.contracting->empty() && vector.columns() == 1 && dot.shape.is_static() &&
+         !dot.shape.has_bounded_dim() && !matrix.value->shape.has_bounded_dim() &&
+         !vector.value->shape.has_bounded_dim();
+}
+
+bool has_few_columns(const Side& matrix) {
+  return matrix.columns() <= kMostColumns && matrix.value->shape.bytes() >= kLeastBytes && is_computed(*matrix.value);
+}
+
+bool runs_along_batch(const Side& matrix) {
+  const Dims& dims = matrix.value->shape.dims;
+  int64_t k = 1;
+  for (int64_t d : *matrix.contracting) k *= dims[d];
+  return k <= kMostTerms && dims.back() >= kLeastBatch &&
+         absl::c_linear_search(*matrix.batch, static_cast<int64_t>(dims.size()) - 1);
 }
 
 // Without dimensions of size 1 beyond its batch and contracting ones; these in order: batch, contracting.
@@ -84,6 +97,39 @@ Instr* sums(Builder& b, const Instr& dot, const Side& vector, const Side& matrix
   return all->shape.dims == dot.shape.dims ? all : b.reshape(all, dot.shape.dims);
 }
 
+// The sums in the matrix's own order of dimensions.
+Instr* sums_along_batch(Builder& b, const Instr& dot, const Side& vector, const Side& matrix) {
+  // v's dimensions in the order in which the matrix has them.
+  Dims at = *matrix.batch;
+  at.insert(at.end(), matrix.contracting->begin(), matrix.contracting->end());
+  Dims order(at.size());
+  absl::c_iota(order, 0);
+  absl::c_sort(order, [&](int64_t x, int64_t y) { return at[x] < at[y]; });
+  Instr* v = arranged(b, vector.value, vector);
+  if (!absl::c_is_sorted(order)) v = b.transpose(v, order);
+  absl::c_sort(at);
+  const Dims& dims = matrix.value->shape.dims;
+  Instr* product = b.mul(b.broadcast(v, dims, at), matrix.value);
+  Dims contracting = *matrix.contracting;
+  absl::c_sort(contracting);
+  Instr* sum = b.reduce(Op::kAdd, product, b.scalar(dot.shape.dtype, 0), contracting);
+  // Of what is left, first the batch, then the free dimensions.
+  Dims left;
+  for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d)
+    if (!absl::c_linear_search(contracting, d)) left.push_back(d);
+  Dims permutation;
+  for (const Dims& from : {*matrix.batch, matrix.free})
+    for (int64_t d : from) permutation.push_back(absl::c_find(left, d) - left.begin());
+  if (!absl::c_is_sorted(permutation)) sum = b.transpose(sum, permutation);
+  return sum->shape.dims == dot.shape.dims ? sum : b.reshape(sum, dot.shape.dims);
+}
+
+using Rewrite = Instr* (*)(Builder&, const Instr& dot, const Side& vector, const Side& matrix);
+Rewrite rewrite_of(const Instr& dot, const Side& vector, const Side& matrix) {
+  if (!is_plain(dot, vector, matrix)) return nullptr;
+  return has_few_columns(matrix) ? sums : runs_along_batch(matrix) ? sums_along_batch : nullptr;
+}
+
 }  // namespace
 
 Status dot_to_sums(Module& m) {
@@ -91,10 +137,10 @@ Status dot_to_sums(Module& m) {
     for (Instr* i : post_order(*c)) {
       if (!i->is(Op::kDot)) continue;
       const Side lhs = side(*i, 0), rhs = side(*i, 1);
-      const bool right = applies(*i, lhs, rhs);
-      if ((!right && !applies(*i, rhs, lhs)) || !take_fuel("dot-to-sums", i->name)) continue;
+      const Rewrite right = rewrite_of(*i, lhs, rhs), left = rewrite_of(*i, rhs, lhs);
+      if ((!right && !left) || !take_fuel("dot-to-sums", i->name)) continue;
       Builder b(c);
-      Instr* s = right ? sums(b, *i, lhs, rhs) : sums(b, *i, rhs, lhs);
+      Instr* s = right ? right(b, *i, lhs, rhs) : left(b, *i, rhs, lhs);
       TRY(b.status());
       c->replace_uses(i, s);
     }

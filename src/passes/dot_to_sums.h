@@ -6,6 +6,11 @@
 // where n ≤ 4 and m is elementwise code. Each element of m counts once, so a matrix product gains nothing
 // from m in memory; the sums fuse with what computes m and v. Interactions of all pairs (n-body, kernels
 // of distances) come in this form.
+//
+// So do products of a vector with a small matrix whose fastest dimension is one of the batch, which an image's
+// resizing is made of: rows of a product would lie far apart, sums run over the batch in vectors.
+//
+//   dot(v[b,k], m[k,n,b])  →  transpose(reduce(broadcast(v) · m))       k ≤ 32
 #pragma once
 
 #include "base/status.h"

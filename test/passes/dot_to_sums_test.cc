@@ -56,6 +56,28 @@ TEST(DotToSums, OtherOrders) {
   agree(text, 5e-5);
 }
 
+// An image's resizing: weights of three by three taps for each pixel, whose windows are gathered with the pixels last.
+TEST(DotToSums, AlongTheBatch) {
+  const auto resize = [](const std::string& taps, const std::string& width) {
+    const std::string image = "f32[2," + taps + ",3,5,6," + width + "]";
+    return "HloModule m\nENTRY e { w = f32[6," + taps + "," + width + ",3] parameter(0)\n x = " + image + " parameter(1)\n"
+           " ROOT d = f32[" + width + ",6,2,5] dot(w, x), lhs_batch_dims={2,0}, lhs_contracting_dims={3,1},"
+           " rhs_batch_dims={5,4}, rhs_contracting_dims={2,1} }";
+  };
+  EXPECT_EQ(dots_after(resize("3", "20")), 0);
+  EXPECT_EQ(dots_after(resize("3", "7")), 1);    // a short batch
+  EXPECT_EQ(dots_after(resize("11", "20")), 1);  // 33 terms
+  agree(resize("3", "20"), 2e-5);
+  agree(resize("10", "9"), 2e-5);
+  // The vector on the right, no free dimension on either side, one of size 1.
+  const std::string swapped =
+      "HloModule m\nENTRY e { x = f64[4,3,17] parameter(0)\n w = f64[17,1,4,3] parameter(1)\n"
+      " ROOT d = f64[17,4,1] dot(x, w), lhs_batch_dims={2,0}, rhs_batch_dims={0,2}, lhs_contracting_dims={1},"
+      " rhs_contracting_dims={3} }";
+  EXPECT_EQ(dots_after(swapped), 0);
+  agree(swapped, 1e-12);
+}
+
 TEST(DotToSums, ProductsThatStay) {
   const auto product = [](const std::string& matrix, const std::string& columns, const std::string& type) {
     return "HloModule m\nENTRY e { v = " + type + "[50,600] parameter(0)\n x = " + type + "[50,600," + columns +

@@ -15,6 +15,7 @@
 #include "passes/complex_dot.h"
 #include "passes/dot_to_sums.h"
 #include "passes/expand.h"
+#include "passes/flat_tuples.h"
 #include "passes/known_windows.h"
 #include "passes/repeated_dot.h"
 #include "passes/sort_to_topk.h"
@@ -92,6 +93,7 @@ Pass pass_of(std::string_view rule) {
   if (rule.starts_with("complex-dot:")) return complex_dot;
   if (rule.starts_with("repeated-dot:")) return repeated_dot;
   if (rule.starts_with("known-windows:")) return known_windows;
+  if (rule.starts_with("flat-tuples:")) return flat_tuples;
   return cleanup;
 }
 
@@ -300,6 +302,17 @@ std::vector<Row> other_rows() {
        " ROOT r = f32[14] select(p, x, y)\n", every},
       {"known-windows: a known choice", false,
        kX + kY + " p = pred[14] compare(x, y), direction=LT\n ROOT r = f32[14] select(p, x, y)\n"},
+      {"flat-tuples: inner tuples of a loop's state", true,
+       kX + " p = pred[] constant(false)\n t = (f32[14]) tuple(x)\n s = ((f32[14]), pred[]) tuple(t, p)\n"
+            " w = ((f32[14]), pred[]) while(s), condition=c, body=b\n v = (f32[14]) get-tuple-element(w), index=0\n"
+            " ROOT r = f32[14] get-tuple-element(v), index=0\n",
+       "c {\n s = ((f32[14]), pred[]) parameter(0)\n ROOT r = pred[] get-tuple-element(s), index=1\n}\n"
+       "b {\n ROOT s = ((f32[14]), pred[]) parameter(0)\n}\n"},
+      {"flat-tuples: inner tuples of a loop's state", false,
+       kX + " p = pred[] constant(false)\n s = (f32[14], pred[]) tuple(x, p)\n"
+            " w = (f32[14], pred[]) while(s), condition=c, body=b\n ROOT r = f32[14] get-tuple-element(w), index=0\n",
+       "c {\n s = (f32[14], pred[]) parameter(0)\n ROOT r = pred[] get-tuple-element(s), index=1\n}\n"
+       "b {\n ROOT s = (f32[14], pred[]) parameter(0)\n}\n"},
       {"complex-dot: large ones", true,
        " x = c64[8,9] parameter(0)\n y = c64[9,10] parameter(1)\n"
        " ROOT d = c64[8,10] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
