@@ -17,12 +17,7 @@ class Padder {
 
   Status run(const Computation& entry) {
     parameters(entry);
-    for (const Instr* i : post_order(entry)) {
-      if (i->is(Op::kParameter)) continue;
-      auto done = instruction(*i);
-      if (!done.ok()) return note(str_cat(name(i->op), " '", i->name, "'"), done);
-      TRY(b_.status());
-    }
+    TRY(body(entry));
     return results(entry);
   }
 
@@ -32,6 +27,17 @@ class Padder {
     Padded array;
     std::vector<Padded> parts;
   };
+
+  // All but the parameters, which have their values.
+  Status body(const Computation& c) {
+    for (const Instr* i : post_order(c)) {
+      if (i->is(Op::kParameter)) continue;
+      auto done = instruction(*i);
+      if (!done.ok()) return note(str_cat(name(i->op), " '", i->name, "'"), done);
+      TRY(b_.status());
+    }
+    return absl::OkStatus();
+  }
 
   void parameters(const Computation& entry) {
     int64_t number = 0, leaf = 0;
@@ -94,6 +100,7 @@ class Padder {
     if (i.is(Op::kSetDimensionSize)) return set_dimension_size(i);
     if (i.is(Op::kGetDimensionSize)) return get_dimension_size(i);
     if (i.is(Op::kTuple)) return tuple(i);
+    if (i.is(Op::kWhile) || i.is(Op::kConditional)) return control(i);
     if (i.is(Op::kGetTupleElement)) return element(i);
     bool padded = false;
     for (const Instr* o : i.operands) {
@@ -118,6 +125,8 @@ class Padder {
   // As it is, on operands without padding.
   Status copy(const Instr& i) {
     if (is_bounded(i.shape)) return unimplemented("the sizes of its result are not known");
+    for (const Computation* c : i.calls)
+      if (mentions_bounds_inside(*c)) return unimplemented("bounded dimensions inside '", c->name(), "'");
     std::vector<Instr*> operands;
     for (const Instr* o : i.operands) operands.push_back(whole(o));
     values_[&i].array.value = b_.op_shaped(i.op, i.shape, operands, i.attrs, i.calls, i.name);
@@ -180,6 +189,96 @@ class Padder {
     return absl::OkStatus();
   }
 
+  // ---- loops and conditionals: what they carry has no bounds, what is inside them may. They carry one value
+  // more, the truth that all sizes set inside were legal. ----
+
+  Status control(const Instr& i) {
+    if (std::none_of(i.calls.begin(), i.calls.end(), [](const Computation* c) { return mentions_bounds_inside(*c); }))
+      return copy(i);
+    if (is_bounded(i.shape)) return unimplemented("a bounded array carried by it");
+    std::vector<Instr*> operands;
+    for (const Instr* o : i.operands) {
+      for (const Padded& p : values_[o].parts)
+        if (p.is_padded()) return unimplemented("a padded value carried by it");
+      if (values_[o].array.is_padded()) return unimplemented("a padded value carried by it");
+      operands.push_back(whole(o));
+    }
+    const bool loop = i.is(Op::kWhile);
+    std::vector<Computation*> calls;
+    for (size_t k = 0; k < i.calls.size(); ++k) {
+      ASSIGN(Computation * made, inner(*i.calls[k], loop, /*legality=*/!loop || k == 1));
+      calls.push_back(made);
+    }
+    if (loop) operands[0] = with_last(b_, operands[0], truth(b_));
+    Instr* made = b_.op_shaped(i.op, with_legality(i.shape), operands, i.attrs, calls, i.name);
+    TRY(b_.status());
+    values_[&i].array.value = without_last(b_, made, i.shape);
+    std::vector<Padded> none;
+    PaddedContext{b_, i, {}, none, legal_}.demand(b_.element(made, last_of(made->shape)));
+    return absl::OkStatus();
+  }
+
+  // The computation `c` of a loop or a branch, padded. `takes`: its parameter carries the truth; `gives`: its result.
+  Result<Computation*> inner(const Computation& c, bool takes, bool gives) {
+    Computation* to = b_.computation()->module()->add_computation(c.name());
+    PaddedModule unused;
+    Padder p(to, &unused);
+    Instr* before = nullptr;
+    for (const Instr* x : c.params()) {
+      const Shape shape = takes ? with_legality(x->shape) : x->shape;
+      if (is_bounded(shape)) return unimplemented("a bounded parameter of '", c.name(), "'");
+      Instr* made = p.b_.parameter(x->parameter_number(), shape, x->name);
+      if (takes) before = p.b_.element(made, last_of(shape));
+      p.values_[x].array.value = takes ? without_last(p.b_, made, x->shape) : made;
+    }
+    TRY(p.body(c));
+    Value& root = p.values_[c.root()];
+    bool padded = root.array.is_padded();
+    for (const Padded& part : root.parts) padded |= part.is_padded();
+    if (padded) return unimplemented("a bounded result of '", c.name(), "'");
+    Instr* value = p.whole(c.root());
+    if (!gives && p.legal_) return unimplemented("sizes set in the condition of a loop");
+    if (gives) {
+      Instr* legal = p.legal_ ? p.legal_ : truth(p.b_);
+      value = with_last(p.b_, value, before ? p.b_.binary(Op::kAnd, before, legal) : legal);
+    }
+    TRY(p.b_.status());
+    to->set_root(value);
+    return to;
+  }
+
+  static Instr* truth(Builder& b) { return b.constant(Literal::scalar_int(Dtype::kPred, 1)); }
+  // A tuple's elements, or the one value, with another behind them.
+  static Shape with_legality(const Shape& s) {
+    std::vector<Shape> all = s.is_tuple() ? std::vector<Shape>(s.tuple.begin(), s.tuple.end()) : std::vector<Shape>{s};
+    all.push_back(Shape::scalar(Dtype::kPred));
+    return Shape::tuple_of(std::move(all));
+  }
+  static int64_t last_of(const Shape& s) { return static_cast<int64_t>(s.tuple.size()) - 1; }
+  static Instr* with_last(Builder& b, Instr* v, Instr* last) {
+    std::vector<Instr*> all;
+    if (!v->shape.is_tuple()) all.push_back(v);
+    else for (int64_t k = 0; k <= last_of(v->shape); ++k) all.push_back(b.element(v, k));
+    all.push_back(last);
+    return b.tuple(all);
+  }
+  static Instr* without_last(Builder& b, Instr* v, const Shape& s) {
+    if (!s.is_tuple()) return b.element(v, 0);
+    std::vector<Instr*> all;
+    for (int64_t k = 0; k <= last_of(s); ++k) all.push_back(b.element(v, k));
+    return b.tuple(all);
+  }
+
+  static bool mentions_bounds_inside(const Computation& c) {
+    for (const auto& i : c.instrs()) {
+      if (i->shape.has_bounded_dim() || i->is(Op::kSetDimensionSize)) return true;
+      if (i->is(Op::kWhile) || i->is(Op::kConditional))
+        for (const Computation* inner : i->calls)
+          if (mentions_bounds_inside(*inner)) return true;
+    }
+    return false;
+  }
+
   Status get_dimension_size(const Instr& i) {
     const int64_t d = i.as<DimAttrs>().dimension;
     const Padded& v = in(i, 0);
@@ -239,12 +338,7 @@ Result<PaddedModule> dynamic_padding(const Module& m) {
   }
   Computation* entry = out.module->entry();
   bool bounded = false;
-  for (Computation* c : computation_post_order(*out.module)) {
-    const bool here = mentions_bounds(*c);
-    if (here && c != entry)
-      return unimplemented("bounded dimensions inside '", c->name(), "'");
-    bounded |= here;
-  }
+  for (const Computation* c : computation_post_order(*out.module)) bounded |= mentions_bounds(*c);
   if (!bounded) return out;
   Computation* padded = out.module->add_computation(entry->name());
   TRY(Padder(padded, &out).run(*entry));

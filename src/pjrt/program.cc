@@ -81,14 +81,23 @@ Result<ProgramFacts> facts_of(const Module& m) {
   return f;
 }
 
+// Calls that XLA's own passes would have rewritten; TensorFlow runs what is unimplemented in another way.
+bool is_internal_to_xla(std::string_view target) {
+  return target.starts_with("DynamicConvolution") || target == "PadToStatic" || target == "SliceToDynamic";
+}
+
 // A target that nobody knows is an error now rather than when the program runs.
 Status check_custom_calls(const Module& m, bool one_device) {
   for (const Computation* c : computation_post_order(m))
     for (const auto& i : c->instrs())
       if (i->is(Op::kCustomCall) && !ffi::is_known(i->as<CustomCallAttrs>().target) &&
-          (one_device || i->as<CustomCallAttrs>().target != "InspectSharding"))
+          (one_device || i->as<CustomCallAttrs>().target != "InspectSharding")) {
+        if (is_internal_to_xla(i->as<CustomCallAttrs>().target))
+          return unimplemented("custom-call '", i->name, "' of '", i->as<CustomCallAttrs>().target,
+                               "': a convolution or copy of an array whose size is decided while running");
         return not_found("No FFI handler registered for ", i->as<CustomCallAttrs>().target,
                          " on a platform Host (custom_call ", i->name, ")");
+      }
   return absl::OkStatus();
 }
 

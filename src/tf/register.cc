@@ -6,7 +6,8 @@
 // XLA operators to clients of that kind. What turns graphs into HLO stays TensorFlow's own.
 //
 // Invariant: unless everything is as expected, nothing of TensorFlow is touched and the import goes on;
-// braze_tf_state tells why. BRAZE_TF=0 switches off, BRAZE_TF=verbose also tells on standard error.
+// braze_tf_state tells why. BRAZE_TF=0 switches off, BRAZE_TF=verbose also tells on standard
+// error, as does a BRAZE_LIBRARY that cannot be used.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -199,9 +200,10 @@ __attribute__((constructor)) void on_load() {
     return;
   }
   state() = activate();
-  if (wish && std::strcmp(wish, "verbose") == 0)
-    std::fprintf(stderr, "braze: %s: %s\n",
-                 state().outcome == Outcome::kActive ? "active" : "not active", state().why.c_str());
+  const bool active = state().outcome == Outcome::kActive;
+  const char* named = std::getenv("BRAZE_LIBRARY");  // whoever names a library wants to know that it is not used
+  if ((wish && std::strcmp(wish, "verbose") == 0) || (named && *named && !active))
+    std::fprintf(stderr, "braze: %s: %s\n", active ? "active" : "not active", state().why.c_str());
 }
 
 }  // namespace

@@ -247,6 +247,46 @@ TEST(Bounded, ReshapesToSizesDecidedWhileRunning) {
 }
 
 // A static array may take sizes as well, if they fit.
+// Loops and branches that carry arrays of fixed sizes, and decide sizes inside; in one, inside another.
+constexpr char kInside[] =
+    "f { p = (s32[], f32[6], s32[]) parameter(0)\n i = s32[] get-tuple-element(p), index=0\n"
+    " x = f32[6] get-tuple-element(p), index=1\n n = s32[] get-tuple-element(p), index=2\n"
+    " s = f32[<=6] set-dimension-size(x, n), dimensions={0}\n z = f32[] constant(0)\n"
+    " a = f32[] reduce(s, z), dimensions={0}, to_apply=add\n b = f32[6] broadcast(a), dimensions={}\n"
+    " h = f32[] constant(0.5)\n hb = f32[6] broadcast(h), dimensions={}\n y = f32[6] multiply(b, hb)\n"
+    " d = f32[6] add(y, x)\n one = s32[] constant(1)\n j = s32[] add(i, one)\n"
+    " ROOT r = (s32[], f32[6], s32[]) tuple(j, d, n) }\n"
+    "c { p = (s32[], f32[6], s32[]) parameter(0)\n i = s32[] get-tuple-element(p), index=0\n t = s32[] constant(3)\n"
+    " ROOT r = pred[] compare(i, t), direction=LT }\n"
+    "w { x = f32[6] parameter(0)\n n = s32[] constant(4)\n z = s32[] constant(0)\n t = (s32[], f32[6], s32[]) tuple(z, x, n)\n"
+    " l = (s32[], f32[6], s32[]) while(t), condition=c, body=f\n ROOT r = f32[6] get-tuple-element(l), index=1 }\n"
+    "k { x = f32[6] parameter(0)\n ROOT r = f32[6] negate(x) }\n";
+
+TEST(Bounded, InsideLoopsAndBranches) {
+  expect_all_sizes(std::string(kInside) +
+                   "ENTRY e { x = f32[6] parameter(0)\n n = s32[] parameter(1)\n z = s32[] constant(0)\n"
+                   " t = (s32[], f32[6], s32[]) tuple(z, x, n)\n l = (s32[], f32[6], s32[]) while(t), condition=c, body=f\n"
+                   " ROOT r = f32[6] get-tuple-element(l), index=1 }", 6);
+  expect_all_sizes(std::string(kInside) +
+                   "ENTRY e { x = f32[6] parameter(0)\n n = s32[] parameter(1)\n one = s32[] constant(1)\n"
+                   " p = pred[] compare(n, one), direction=GT\n"
+                   " ROOT r = f32[6] conditional(p, x, x), true_computation=w, false_computation=k }", 6);
+}
+
+TEST(Bounded, AnIllegalSizeInsideALoopIsAnError) {
+  auto m = parse_hlo(kCombiners + std::string(kInside) +
+                     "ENTRY e { x = f32[6] parameter(0)\n n = s32[] parameter(1)\n z = s32[] constant(0)\n"
+                     " t = (s32[], f32[6], s32[]) tuple(z, x, n)\n l = (s32[], f32[6], s32[]) while(t), condition=c, body=f\n"
+                     " ROOT r = f32[6] get-tuple-element(l), index=1 }");
+  ASSERT_TRUE(m.ok()) << m.status();
+  auto exe = compile(std::move(*m));
+  ASSERT_TRUE(exe.ok()) << exe.status();
+  ASSERT_TRUE((*exe)->plan() != nullptr);
+  const Literal x(Shape::array(Dtype::kF32, {6}));
+  EXPECT_FALSE((*exe)->run({x, Literal::scalar_int(Dtype::kS32, 7)}).ok());
+  EXPECT_TRUE((*exe)->run({x, Literal::scalar_int(Dtype::kS32, 6)}).ok());
+}
+
 TEST(Bounded, SizesThatDoNotFitAReshape) {
   auto m = parse_hlo("HloModule b\nENTRY e { x = f32[6] parameter(0)\n n = s32[] parameter(1)\n"
                      " c = s32[] constant(2)\n ROOT r = f32[<=4,2] dynamic-reshape(x, n, c) }");

@@ -112,8 +112,9 @@ class InTensorFlow(unittest.TestCase):
         self.assertIn("braze: not active: the plugin is not readable at /nowhere.so", log)
 
     def test_plugin_that_is_none(self):
-        out, _ = ask(TENSORFLOW, BRAZE_LIBRARY=glue_path())
+        out, log = ask(TENSORFLOW, BRAZE_LIBRARY=glue_path())
         self.assertRegex(out, '"not active", "the plugin cannot be loaded: .*", 7.0')
+        self.assertIn("braze: not active: the plugin cannot be loaded", log)
 
 
 if __name__ == "__main__":

@@ -272,6 +272,32 @@ def dynamic_sizes_reshaped():
     return same(f, normal(9, 3), normal(4, 6, 2, seed=1)) + same(f, normal(9, 3, seed=2), normal(4, 6, 2, seed=3))
 
 
+@add()
+def sizes_decided_in_loops_and_branches():
+    def f(x, c):
+        s = 0.0
+        for i in tf.range(5):
+            s += tf.reduce_sum(tf.boolean_mask(x, x > tf.cast(i, tf.float32) * 0.1))
+        n = tf.cond(c, lambda: tf.reduce_sum(tf.where(x > 0)[:, 0]), lambda: tf.constant(3, tf.int64))
+        return s, n
+    return same(f, normal(50), tf.constant(True)) + same(f, normal(50, seed=2), tf.constant(False))
+
+
+@add()
+def lists_in_loops():
+    def f(x):
+        out = tf.TensorArray(tf.float32, 6, element_shape=[3, 4])
+        for i in tf.range(6):
+            out = out.write(i, x * tf.cast(i, tf.float32))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            h = x
+            for _ in tf.range(7):
+                h = tf.tanh(h + x)
+        return out.stack(), tape.gradient(h, x), tf.scan(lambda a, e: a * 0.5 + e, x)
+    return same(f, normal(3, 4))
+
+
 @add(stock=False)
 def dynamic_sizes_in_products():
     def f(x, w):
