@@ -83,7 +83,7 @@ TEST(Dumps, FilesAreNamedAsUsersKnowThem) {
   ASSERT_NE(compiled(d), nullptr);
   std::set<std::string> names = folder.names();
   for (const char* stage :
-       {"before_optimizations", "cpu_after_optimizations", "0002.cpu.after_cleanup.before_control"})
+       {"before_optimizations", "cpu_after_optimizations", "0003.cpu.after_cleanup.before_control"})
     for (const char* form : {"txt", "hlo.pb", "dot", "html"})
       EXPECT_TRUE(names.contains(std::string("two.steps.") + stage + "." + form)) << stage << form;
   for (const char* code : {"ir-no-opt.ll", "ir-with-opt.ll", "o", "s",
