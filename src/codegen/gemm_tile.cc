@@ -167,8 +167,8 @@ class TileEmitter {
                    ".", d_.rows, "x", d_.vectors, ".", d_.last_lanes, d_.mask_b ? "b" : "",
                    d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
                    d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row,
-                   ".w", static_cast<int>(d_.word), d_.start ? "s" : "", ".p", d_.ahead, ".", d_.ahead_every,
-                   ".", d_.copy_row);
+                   ".w", static_cast<int>(d_.word), e_.target.fma ? "" : "r", d_.start ? "s" : "",
+                   ".p", d_.ahead, ".", d_.ahead_every, ".", d_.copy_row);
   }
 
   Emit& e_;
