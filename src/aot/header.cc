@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "aot/runtime_header.h"
 #include "base/status.h"
 
 namespace braze::aot {
@@ -55,34 +56,7 @@ constexpr char kC[] = R"H(/* Made by `braze compile` from @PROGRAM@. Link it wit
 #include <stddef.h>
 #include <stdint.h>
 
-/* As in braze/runtime.h, which tells more. */
-#ifndef BRAZE_RUNTIME_H
-#define BRAZE_RUNTIME_H
-#define BRAZE_OK 0
-#define BRAZE_FAILED 1
-#define BRAZE_NEEDS_RUNTIME 2
-#ifdef __cplusplus
-extern "C" {
-#endif
-typedef struct braze_runtime braze_runtime;
-typedef void braze_phase(char** buffers, int64_t begin, int64_t end, char* scratch);
-struct braze_runtime {
-  int32_t version;
-  int32_t threads;
-  void (*launch)(const braze_runtime* runtime, braze_phase* phase, char** buffers, int64_t items, int64_t grain,
-                 char* scratch, int64_t scratch_bytes);
-  int32_t (*library)(const braze_runtime* runtime, const char* call, void** state, char* const* operands,
-                     char* const* results);
-  const char* (*last_error)(const braze_runtime* runtime);
-};
-const braze_runtime* braze_default_runtime(void);
-braze_runtime* braze_runtime_create(int32_t threads);
-void braze_runtime_destroy(braze_runtime* runtime);
-#ifdef __cplusplus
-}
-#endif
-#endif
-
+@RUNTIME_HEADER@
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -223,6 +197,7 @@ std::string header_text(const HeaderFacts& f) {
               {"@PROGRAM@", f.program},
               {"@ARRAYS@", comment_of(f.arguments, "argument") + comment_of(f.results, "result")},
               {"@GUARD@", absl::AsciiStrToUpper(f.name) + "_BRAZE_H"},
+              {"@RUNTIME_HEADER@", kRuntimeHeader},
               {"@NAME@", f.name},
               {"@CLASS@", name},
               {"@OPEN@", open},

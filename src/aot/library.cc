@@ -9,7 +9,6 @@
 #include "backend/pipeline.h"
 #include "base/float_environment.h"
 #include "codegen/archive.h"
-#include "codegen/kernels.h"
 #include "codegen/program.h"
 #include "ops/custom_call.h"
 #include "passes/dynamic_padding.h"
@@ -93,10 +92,7 @@ Result<Library> compile_library(std::unique_ptr<Module> module, const LibraryOpt
   facts.results = leaves(module->entry()->root()->shape);
   TRY(optimize(*module, compiled));
   ASSIGN(const codegen::Target target, target_of(compiled));
-  PlanOptions plan_options;
-  plan_options.facts = facts_of(target);
-  plan_options.workspace_bytes = [&](const loop::Kernel& k) { return codegen::extra_workspace(k, target); };
-  ASSIGN(const Plan plan, build_plan(std::move(module), plan_options));
+  ASSIGN(const Plan plan, plan_for(std::move(module), target));
   std::vector<std::string> calls;
   for (const PlanStep* s : codegen::library_steps(plan)) {
     ASSIGN(std::string text, call_text(*s->instr));

@@ -28,6 +28,13 @@ struct PreparedCall {
   LibraryStep step;
 };
 
+size_t leaf_count(const Shape& shape) {
+  if (!shape.is_tuple()) return 1;
+  size_t n = 0;
+  for (const Shape& t : shape.tuple) n += leaf_count(t);
+  return n;
+}
+
 std::string& error_of_this_thread() {
   thread_local std::string error;
   return error;
@@ -59,15 +66,9 @@ int32_t library(const braze_runtime* r, const char* call, void** state, char* co
   const Status s = [&]() -> Status {
     ASSIGN(const PreparedCall* p, prepared(call, state));
     const Instr& instr = *p->module->entry()->root();
-    const auto leaves = [](const Shape& shape, auto& self) -> size_t {
-      if (!shape.is_tuple()) return 1;
-      size_t n = 0;
-      for (const Shape& t : shape.tuple) n += self(t, self);
-      return n;
-    };
     size_t takes = 0;
-    for (const Instr* o : instr.operands) takes += leaves(o->shape, leaves);
-    return p->step.run({operands, takes}, {results, leaves(instr.shape, leaves)}, *static_cast<const Runtime*>(r)->pool,
+    for (const Instr* o : instr.operands) takes += leaf_count(o->shape);
+    return p->step.run({operands, takes}, {results, leaf_count(instr.shape)}, *static_cast<const Runtime*>(r)->pool,
                        nullptr);
   }();
   if (s.ok()) return BRAZE_OK;

@@ -210,12 +210,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     if (session) session->optimized(*module);
     Stopwatch watch(&stats);
     ASSIGN(codegen::Target target, target_of(options));
-    PlanOptions plan_options;
-    plan_options.facts = facts_of(target);
-    plan_options.workspace_bytes = [&](const loop::Kernel& k) {
-      return codegen::extra_workspace(k, target);
-    };
-    ASSIGN(Plan plan, build_plan(std::move(module), plan_options));
+    ASSIGN(Plan plan, plan_for(std::move(module), target));
     watch.lap("plan");
     codegen::LoadedKernels kernels;
     if (!interpreted) {

@@ -67,8 +67,10 @@ class PaddedExecutable : public Executable {
   std::string code_image() const override { return inner_->code_image(); }
 
  private:
-  static Status illegal() { return invalid("a size decided while running is below 0 or above its dimension's bound, or a reshape to such sizes "
-                   "has not the elements of its operand"); }
+  static Status illegal() {
+    return invalid("a size decided while running is below 0 or above its dimension's bound, or a reshape to such sizes "
+                   "has not the elements of its operand");
+  }
 
   // The inner executable's arguments.
   Result<std::vector<Literal>> pad(absl::Span<const Literal> args) const {

@@ -12,6 +12,7 @@
 #include "backend/pass_check.h"
 #include "base/fuel.h"
 #include "codegen/contraction_kernel.h"
+#include "codegen/kernels.h"
 #include "passes/cleanup.h"
 #include "passes/complex_dot.h"
 #include "passes/control.h"
@@ -86,6 +87,16 @@ Result<std::vector<std::string>> chosen(const CompileOptions& options, const Deb
   return names;
 }
 
+loop::Facts facts_of(const codegen::Target& t) {
+  loop::Facts f;
+  f.vector_bits = t.vector_bits;
+  f.l1_bytes = t.l1_bytes;
+  f.l2_bytes = t.l2_bytes;
+  f.l3_bytes = t.l3_bytes;
+  f.can_contract = [t](const loop::Contraction& c) { return codegen::contraction_supported(c, t); };
+  return f;
+}
+
 }  // namespace
 
 std::string unknown_passes_note(const Debug& d) {
@@ -100,20 +111,17 @@ std::string unknown_passes_note(const Debug& d) {
                  "; there are ", absl::StrJoin(names, ", "));
 }
 
-loop::Facts facts_of(const codegen::Target& t) {
-  loop::Facts f;
-  f.vector_bits = t.vector_bits;
-  f.l1_bytes = t.l1_bytes;
-  f.l2_bytes = t.l2_bytes;
-  f.l3_bytes = t.l3_bytes;
-  f.can_contract = [t](const loop::Contraction& c) { return codegen::contraction_supported(c, t); };
-  return f;
-}
-
 Result<codegen::Target> target_of(const CompileOptions& options) {
   const Debug& d = options.debug ? *options.debug : debug();
   const bool replaced = options.target == "host" && !d.target.empty();
   return codegen::target_named(replaced ? d.target : options.target);
+}
+
+Result<Plan> plan_for(std::unique_ptr<Module> m, const codegen::Target& t) {
+  PlanOptions options;
+  options.facts = facts_of(t);
+  options.workspace_bytes = [&](const loop::Kernel& k) { return codegen::extra_workspace(k, t); };
+  return build_plan(std::move(m), options);
 }
 
 absl::Span<const PassRow> pass_table() {

@@ -3,6 +3,7 @@
 // debugging hangs on it: dumps, verification, evaluation before and after, fuel, times.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,7 @@
 #include "base/status.h"
 #include "codegen/target.h"
 #include "ir/module.h"
-#include "loop/lower.h"
+#include "plan/plan.h"
 
 namespace braze {
 
@@ -35,8 +36,10 @@ std::string unknown_passes_note(const Debug& d);
 Status run_pipeline(Module& m, const CompileOptions& options, CompileStats* stats,
                     DebugSession* session);
 
-loop::Facts facts_of(const codegen::Target& t);
 // The target asked for, or, where that is the host, what BRAZE_DEBUG's target=NAME says.
 Result<codegen::Target> target_of(const CompileOptions& options);
+
+// The plan of a module after the passes, for code of this target.
+Result<Plan> plan_for(std::unique_ptr<Module> m, const codegen::Target& t);
 
 }  // namespace braze

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates in place: the output buffer starts as the operand (kInOut) and only the updated elements
-// are written. dynamic-update-slice writes one window, which its update may be made of; scatter walks the updates in order and
-// combines each with what is there, so that the result is the same from run to run.
+// are written. dynamic-update-slice writes one window, which its update may be made of; scatter walks
+// the updates in order and combines each with what is there, so that the result is the same from run to
+// run.
 #include <algorithm>
 #include <bit>
 

@@ -9,8 +9,8 @@
 namespace braze {
 namespace {
 
-constexpr int64_t kFewest =
-    8;  // rows, columns and terms: smaller products are better done in a loop
+// Rows, columns and terms: smaller products are better done in a loop.
+constexpr int64_t kFewest = 8;
 
 bool is_large(const Instr& dot) {
   const auto& a = dot.as<DotAttrs>();

@@ -2,8 +2,11 @@
 #include "passes/dynamic_padding.h"
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "passes/control.h"
 #include "passes/inline_calls.h"
 #include "passes/padded_rules.h"
@@ -11,9 +14,29 @@
 namespace braze {
 namespace {
 
+// The computations that have bounded dimensions, or call one that has.
+using Bounded = absl::flat_hash_set<const Computation*>;
+Bounded bounded_computations(const Module& m) {
+  Bounded out;
+  for (const Computation* c : computation_post_order(m))  // callees first
+    for (const auto& i : c->instrs())
+      if (i->shape.has_bounded_dim() || i->is(Op::kSetDimensionSize) ||
+          std::any_of(i->calls.begin(), i->calls.end(), [&](const Computation* f) { return out.contains(f); }))
+        out.insert(c);
+  return out;
+}
+
+// What the padders of an entry and of all that it runs have in common.
+struct Inner {
+  Bounded bounded;
+  // Padded computations of loops and branches, by what they were made of and whether they take and give the truth:
+  // one may be run from several places.
+  absl::flat_hash_map<std::tuple<const Computation*, bool, bool>, Computation*> made;
+};
+
 class Padder {
  public:
-  Padder(Computation* to, PaddedModule* out) : b_(to), out_(*out) {}
+  Padder(Computation* to, Inner* inner, PaddedModule* out) : b_(to), inner_(*inner), out_(*out) {}
 
   Status run(const Computation& entry) {
     parameters(entry);
@@ -83,8 +106,8 @@ class Padder {
       parts.push_back(b_.tuple(arrays));
       for (const Padded& p : v.parts) add_sizes(p);
     }
-    if (legal_) parts.push_back(legal_);
-    out_.checked = legal_ != nullptr;
+    if (legal_.truth) parts.push_back(legal_.truth);
+    out_.checked = legal_.truth != nullptr;
     TRY(b_.status());
     b_.computation()->set_root(out_.is_static() ? parts[0] : b_.tuple(parts));
     return b_.status();
@@ -126,7 +149,7 @@ class Padder {
   Status copy(const Instr& i) {
     if (is_bounded(i.shape)) return unimplemented("the sizes of its result are not known");
     for (const Computation* c : i.calls)
-      if (mentions_bounds_inside(*c)) return unimplemented("bounded dimensions inside '", c->name(), "'");
+      if (inner_.bounded.contains(c)) return unimplemented("bounded dimensions inside '", c->name(), "'");
     std::vector<Instr*> operands;
     for (const Instr* o : i.operands) operands.push_back(whole(o));
     values_[&i].array.value = b_.op_shaped(i.op, i.shape, operands, i.attrs, i.calls, i.name);
@@ -183,8 +206,7 @@ class Padder {
     if (!i.shape.is_dynamic(d)) return unimplemented("a static result of another size than its operand");
     // Elements that were padding until now become zeros.
     if (now) v.value = fill_padding(b_, v, {d}, b_.constant(Literal(Shape::scalar(v.value->shape.dtype))));
-    std::vector<Padded> none;
-    v.set_size(d, PaddedContext{b_, i, {}, none, legal_}.within(size, bound));
+    v.set_size(d, legal_.within(size, bound));
     values_[&i].array = v;
     return absl::OkStatus();
   }
@@ -193,7 +215,7 @@ class Padder {
   // more, the truth that all sizes set inside were legal. ----
 
   Status control(const Instr& i) {
-    if (std::none_of(i.calls.begin(), i.calls.end(), [](const Computation* c) { return mentions_bounds_inside(*c); }))
+    if (std::none_of(i.calls.begin(), i.calls.end(), [&](const Computation* c) { return inner_.bounded.contains(c); }))
       return copy(i);
     if (is_bounded(i.shape)) return unimplemented("a bounded array carried by it");
     std::vector<Instr*> operands;
@@ -213,16 +235,16 @@ class Padder {
     Instr* made = b_.op_shaped(i.op, with_legality(i.shape), operands, i.attrs, calls, i.name);
     TRY(b_.status());
     values_[&i].array.value = without_last(b_, made, i.shape);
-    std::vector<Padded> none;
-    PaddedContext{b_, i, {}, none, legal_}.demand(b_.element(made, last_of(made->shape)));
+    legal_.demand(b_.element(made, last_of(made->shape)));
     return absl::OkStatus();
   }
 
   // The computation `c` of a loop or a branch, padded. `takes`: its parameter carries the truth; `gives`: its result.
   Result<Computation*> inner(const Computation& c, bool takes, bool gives) {
+    if (auto it = inner_.made.find({&c, takes, gives}); it != inner_.made.end()) return it->second;
     Computation* to = b_.computation()->module()->add_computation(c.name());
     PaddedModule unused;
-    Padder p(to, &unused);
+    Padder p(to, &inner_, &unused);
     Instr* before = nullptr;
     for (const Instr* x : c.params()) {
       const Shape shape = takes ? with_legality(x->shape) : x->shape;
@@ -237,14 +259,14 @@ class Padder {
     for (const Padded& part : root.parts) padded |= part.is_padded();
     if (padded) return unimplemented("a bounded result of '", c.name(), "'");
     Instr* value = p.whole(c.root());
-    if (!gives && p.legal_) return unimplemented("sizes set in the condition of a loop");
+    if (!gives && p.legal_.truth) return unimplemented("sizes set in the condition of a loop");
     if (gives) {
-      Instr* legal = p.legal_ ? p.legal_ : truth(p.b_);
+      Instr* legal = p.legal_.truth ? p.legal_.truth : truth(p.b_);
       value = with_last(p.b_, value, before ? p.b_.binary(Op::kAnd, before, legal) : legal);
     }
     TRY(p.b_.status());
     to->set_root(value);
-    return to;
+    return inner_.made[{&c, takes, gives}] = to;
   }
 
   static Instr* truth(Builder& b) { return b.constant(Literal::scalar_int(Dtype::kPred, 1)); }
@@ -269,16 +291,6 @@ class Padder {
     return b.tuple(all);
   }
 
-  static bool mentions_bounds_inside(const Computation& c) {
-    for (const auto& i : c.instrs()) {
-      if (i->shape.has_bounded_dim() || i->is(Op::kSetDimensionSize)) return true;
-      if (i->is(Op::kWhile) || i->is(Op::kConditional))
-        for (const Computation* inner : i->calls)
-          if (mentions_bounds_inside(*inner)) return true;
-    }
-    return false;
-  }
-
   Status get_dimension_size(const Instr& i) {
     const int64_t d = i.as<DimAttrs>().dimension;
     const Padded& v = in(i, 0);
@@ -289,9 +301,10 @@ class Padder {
   }
 
   Builder b_;
+  Inner& inner_;
   PaddedModule& out_;
   std::unordered_map<const Instr*, Value> values_;  // references into it stay good
-  Instr* legal_ = nullptr;  // all sizes set are within their bounds; null: they are in any case
+  Legality legal_{b_};  // of all sizes set
 };
 
 // Sizes set to what they are already say nothing; front ends leave them behind.
@@ -312,17 +325,6 @@ void drop_idle_sizes(Module& m) {
   }
 }
 
-bool mentions_bounds(const Computation& c) {
-  for (auto& i : c.instrs())
-    if (i->shape.has_bounded_dim() || i->is(Op::kSetDimensionSize)) return true;
-  return false;
-}
-bool inner_bounds(const Module& m) {
-  for (Computation* c : computation_post_order(m))
-    if (c != m.entry() && mentions_bounds(*c)) return true;
-  return false;
-}
-
 }  // namespace
 
 Result<PaddedModule> dynamic_padding(const Module& m) {
@@ -332,16 +334,16 @@ Result<PaddedModule> dynamic_padding(const Module& m) {
   drop_idle_sizes(*out.module);
   out.module->erase_dead_computations();
   // Branches of conditionals whose course is known have bounds where the branches' sizes differ.
-  if (inner_bounds(*out.module)) {
+  Inner inner{bounded_computations(*out.module), {}};
+  if (inner.bounded.size() > 1) {
     TRY(simplify_control(*out.module));
     drop_idle_sizes(*out.module);
+    inner.bounded = bounded_computations(*out.module);
   }
   Computation* entry = out.module->entry();
-  bool bounded = false;
-  for (const Computation* c : computation_post_order(*out.module)) bounded |= mentions_bounds(*c);
-  if (!bounded) return out;
+  if (inner.bounded.empty()) return out;
   Computation* padded = out.module->add_computation(entry->name());
-  TRY(Padder(padded, &out).run(*entry));
+  TRY(Padder(padded, &inner, &out).run(*entry));
   out.module->set_entry(padded);
   out.module->aliases.clear();
   out.module->buffer_donors.clear();

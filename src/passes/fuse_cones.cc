@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kLeastBytes = 32 << 10;  // smaller values stay in the first cache
 constexpr size_t kMostMembers = 8;
 constexpr size_t kMostReaders = 4;
-constexpr float kMostCost =
-    24;  // an element of all repetitions, as OpDef::cost counts: less than 8 B of traffic
+// Of an element of all repetitions, as OpDef::cost counts: less than 8 B of traffic.
+constexpr float kMostCost = 24;
 
 bool joins(const Instr& i) { return i.op != Op::kReshape && repeats_cheaply(i); }
 
@@ -105,8 +105,8 @@ class Finder {
   const Copies& copies_;
   const absl::flat_hash_set<const Instr*>& live_;
   Cone cone_;
-  std::map<int64_t, const Instr*>
-      border_;  // operands of members to look at, by descending position
+  // Operands of members to look at, by descending position.
+  std::map<int64_t, const Instr*> border_;
   int64_t leaf_bytes_ = 0;
   int64_t written_ = 0;  // bytes of what readers would find in memory
   int64_t traffic_ = 0;  // bytes of writing and reading these

@@ -10,22 +10,20 @@
 namespace braze {
 namespace {
 
-Instr* number(Builder& b, int64_t v) { return b.constant(Literal::scalar_int(Dtype::kS32, v)); }
-
-Instr* size_or_dim(Builder& b, const Padded& p, int64_t d) {
-  return p.size_of(d) ? p.size_of(d) : number(b, p.value->shape.dims[d]);
+// How many elements count along dimension d of p, whose bounds are `dims`.
+Instr* size_along(Builder& b, const Padded& p, DimSpan dims, int64_t d) {
+  return p.size_of(d) ? p.size_of(d) : size_number(b, dims[d]);
 }
 
 // The number of elements that count.
-Instr* count(Builder& b, const Padded& p) {
-  Instr* n = number(b, 1);
-  for (int64_t d = 0; d < p.value->shape.rank(); ++d) n = b.mul(n, size_or_dim(b, p, d));
+Instr* count(Builder& b, const Padded& p, DimSpan dims) {
+  Instr* n = size_number(b, 1);
+  for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) n = b.mul(n, size_along(b, p, dims, d));
   return n;
 }
 
 // The elements that count are in front of all others.
-bool in_front(const Padded& p) {
-  const Dims& dims = p.value->shape.dims;
+bool in_front(const Padded& p, DimSpan dims) {
   for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
     if (!p.size_of(d)) continue;
     if (std::any_of(dims.begin(), dims.begin() + d, [](int64_t n) { return n != 1; })) return false;
@@ -47,7 +45,7 @@ Instr* take(Builder& b, Instr* flat, Instr* index) {
 Instr* flatten(Builder& b, const Padded& p) {
   const Dims& dims = p.value->shape.dims;
   Instr* flat = b.reshape(p.value, {product(dims)});
-  if (in_front(p)) return flat;
+  if (in_front(p, dims)) return flat;
   const Dims to = {product(dims)};
   Instr* rest = b.iota(Shape::array(Dtype::kS32, to), 0);
   Instr* index = nullptr;
@@ -56,10 +54,10 @@ Instr* flatten(Builder& b, const Padded& p) {
     // Neighbours without padding are as one dimension.
     int64_t size = dims[d];
     while (!p.size_of(d) && d > 0 && !p.size_of(d - 1)) size *= dims[--d];
-    Instr* n = p.size_of(d) ? b.op(Op::kMaximum, {p.size_of(d), number(b, 1)}) : number(b, size);
+    Instr* n = p.size_of(d) ? b.op(Op::kMaximum, {p.size_of(d), size_number(b, 1)}) : size_number(b, size);
     n = b.broadcast(n, to, {});
     Instr* here = b.op(Op::kRemainder, {rest, n});
-    if (step != 1) here = b.mul(here, b.broadcast(number(b, step), to, {}));
+    if (step != 1) here = b.mul(here, b.broadcast(size_number(b, step), to, {}));
     index = index ? b.add(index, here) : here;
     rest = b.div(rest, n);
     step *= size;
@@ -70,13 +68,7 @@ Instr* flatten(Builder& b, const Padded& p) {
 // r's value, of dims `dims`, from `flat`, whose elements that count are in front; r has its sizes already.
 Instr* unflatten(Builder& b, Instr* flat, const Padded& r, DimSpan dims) {
   const int64_t have = flat->shape.dims[0], want = product(dims);
-  Padded sizes = r;
-  sizes.value = nullptr;
-  int64_t first = 0;
-  while (first < static_cast<int64_t>(dims.size()) && dims[first] == 1) ++first;
-  bool front = true;
-  for (int64_t d = first + 1; d < static_cast<int64_t>(dims.size()); ++d) front &= !r.size_of(d);
-  if (front) {
+  if (in_front(r, dims)) {
     if (have > want) flat = b.slice(flat, {0}, {want});
     if (have < want) {
       PadAttrs a;
@@ -86,11 +78,11 @@ Instr* unflatten(Builder& b, Instr* flat, const Padded& r, DimSpan dims) {
     return b.reshape(flat, dims);
   }
   Instr* index = nullptr;
-  Instr* step = number(b, 1);
+  Instr* step = size_number(b, 1);
   for (int64_t d = static_cast<int64_t>(dims.size()) - 1; d >= 0; --d) {
     Instr* here = b.mul(b.iota(Shape::array(Dtype::kS32, dims), d), b.broadcast(step, dims, {}));
     index = index ? b.add(index, here) : here;
-    step = b.mul(step, r.size_of(d) ? r.size_of(d) : number(b, dims[d]));
+    step = b.mul(step, size_along(b, r, dims, d));
   }
   return take(b, flat, index);
 }
@@ -129,7 +121,7 @@ Result<bool> reshape_by_groups(PaddedContext& c, Padded& r) {
     for (size_t q = k + 1; q < j; ++q) rest *= to[q];
     if (inner != rest) {
       if (inner % rest != 0) return unimplemented("a padded dimension that is split");
-      size = c.b.mul(size, number(c.b, inner / rest));
+      size = c.b.mul(size, size_number(c.b, inner / rest));
     }
     r.set_size(static_cast<int64_t>(k), size);
   }
@@ -151,7 +143,7 @@ Status padded_reshape(PaddedContext& c) {
     if (larger != 1) return unimplemented("a padded dimension merged into a larger one");
     if (product(to.dims) > INT32_MAX) return unimplemented("a padded reshape of over 2^31 elements");
     r = {c.b.reshape(flatten(c.b, p), to.dims), {}};
-    r.set_size(at, count(c.b, p));
+    r.set_size(at, count(c.b, p, p.value->shape.dims));
   }
   c.results = {r};
   return absl::OkStatus();
@@ -165,21 +157,15 @@ Status padded_dynamic_reshape(PaddedContext& c) {
   if (!to.is_static()) return unimplemented("a result without bounds");
   if (p.value->shape.elements() > INT32_MAX || to.elements() > INT32_MAX)
     return unimplemented("a padded reshape of over 2^31 elements");
-  // The value is not there yet where the sizes are counted.
   Padded r;
-  Instr* elements = number(c.b, 1);
   for (int64_t d = 0; d < to.rank(); ++d) {
-    Instr* size = nullptr;
-    if (c.instr.shape.is_dynamic(d)) {
-      size = c.b.reshape(c.b.slice(list.value, {d}, {d + 1}), {});
-      if (size->shape.dtype != Dtype::kS32) size = c.b.convert(Dtype::kS32, size);
-      size = c.within(size, to.dims[d]);
-      if (r.size.empty()) r.size.assign(to.rank(), nullptr);
-      r.size[d] = size;
-    }
-    elements = c.b.mul(elements, size ? size : number(c.b, to.dims[d]));
+    if (!c.instr.shape.is_dynamic(d)) continue;
+    Instr* size = c.b.reshape(c.b.slice(list.value, {d}, {d + 1}), {});
+    if (size->shape.dtype != Dtype::kS32) size = c.b.convert(Dtype::kS32, size);
+    r.size.resize(to.rank(), nullptr);
+    r.size[d] = c.legal.within(size, to.dims[d]);
   }
-  c.demand(c.b.compare(CompareDirection::kEq, elements, count(c.b, p)));
+  c.legal.demand(c.b.compare(CompareDirection::kEq, count(c.b, r, to.dims), count(c.b, p, p.value->shape.dims)));
   r.value = unflatten(c.b, flatten(c.b, p), r, to.dims);
   c.results = {r};
   return absl::OkStatus();

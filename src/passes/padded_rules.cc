@@ -11,8 +11,6 @@ namespace {
 
 bool contains(DimSpan dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
 
-Instr* number(Builder& b, int64_t v) { return b.constant(Literal::scalar_int(Dtype::kS32, v)); }
-
 // The op itself on the padded values.
 Instr* same(PaddedContext& c) {
   std::vector<Instr*> operands;
@@ -68,7 +66,6 @@ Status along(PaddedContext& c, F whole) {
   return absl::OkStatus();
 }
 
-
 // Of n elements, those at start, start + stride, … that are below limit.
 Status slice(PaddedContext& c) {
   const auto& a = c.instr.as<SliceAttrs>();
@@ -81,11 +78,11 @@ Status slice(PaddedContext& c) {
       if (r.value->shape.dims[d] > 1) return unimplemented("a slice of static size from a padded dimension");
       continue;
     }
-    if (a.limit[d] < p.value->shape.dims[d]) n = c.b.op(Op::kMinimum, {n, number(c.b, a.limit[d])});
+    if (a.limit[d] < p.value->shape.dims[d]) n = c.b.op(Op::kMinimum, {n, size_number(c.b, a.limit[d])});
     if (a.start[d] != 0)
-      n = c.b.op(Op::kMaximum, {c.b.op(Op::kSubtract, {n, number(c.b, a.start[d])}), number(c.b, 0)});
+      n = c.b.op(Op::kMaximum, {c.b.op(Op::kSubtract, {n, size_number(c.b, a.start[d])}), size_number(c.b, 0)});
     if (a.stride[d] != 1)
-      n = c.b.op(Op::kDivide, {c.b.add(n, number(c.b, a.stride[d] - 1)), number(c.b, a.stride[d])});
+      n = c.b.op(Op::kDivide, {c.b.add(n, size_number(c.b, a.stride[d] - 1)), size_number(c.b, a.stride[d])});
     r.set_size(d, n);
   }
   c.results = {r};
@@ -108,10 +105,10 @@ Status pad(PaddedContext& c) {
   for (int64_t d : padded_dims(p)) {
     Instr* n = p.size[d];
     if (a.interior[d]) {
-      Instr* gaps = c.b.op(Op::kMaximum, {c.b.op(Op::kSubtract, {n, number(c.b, 1)}), number(c.b, 0)});
-      n = c.b.add(n, c.b.mul(gaps, number(c.b, a.interior[d])));
+      Instr* gaps = c.b.op(Op::kMaximum, {c.b.op(Op::kSubtract, {n, size_number(c.b, 1)}), size_number(c.b, 0)});
+      n = c.b.add(n, c.b.mul(gaps, size_number(c.b, a.interior[d])));
     }
-    if (a.low[d] + a.high[d]) n = c.b.add(n, number(c.b, a.low[d] + a.high[d]));
+    if (a.low[d] + a.high[d]) n = c.b.add(n, size_number(c.b, a.low[d] + a.high[d]));
     r.set_size(d, n);
   }
   c.results = {r};
@@ -131,12 +128,12 @@ Status concatenate(PaddedContext& c) {
   const Shape shape = static_shape(c.instr.shape);
   Instr* zero = b.constant(Literal(Shape::scalar(shape.dtype)));
   Padded r{b.op_shaped(Op::kBroadcast, shape, {zero}, Attrs(std::in_place_type<DimsAttrs>)), {}};
-  Instr* at = number(b, 0);
+  Instr* at = size_number(b, 0);
   for (const Padded& p : c.operands) {
     std::vector<Instr*> operands = {r.value, p.value};
-    for (int64_t d = 0; d < shape.rank(); ++d) operands.push_back(d == axis ? at : number(b, 0));
+    for (int64_t d = 0; d < shape.rank(); ++d) operands.push_back(d == axis ? at : size_number(b, 0));
     r.value = b.op(Op::kDynamicUpdateSlice, operands);
-    at = b.add(at, p.size_of(axis) ? p.size_of(axis) : number(b, p.value->shape.dims[axis]));
+    at = b.add(at, p.size_of(axis) ? p.size_of(axis) : size_number(b, p.value->shape.dims[axis]));
     for (int64_t d : padded_dims(p))
       if (d != axis && !r.size_of(d)) r.set_size(d, p.size[d]);
   }
@@ -234,7 +231,7 @@ Status gather(PaddedContext& c) {
       return unimplemented("a gather of windows from a padded dimension");
     const Dtype t = at->shape.dtype;
     if (bit_size(t) < 32 || is_unsigned_int(t)) return unimplemented("indices of a narrow type");
-    Instr* last = c.b.op(Op::kSubtract, {from.size[d], number(c.b, 1)});
+    Instr* last = c.b.op(Op::kSubtract, {from.size[d], size_number(c.b, 1)});
     if (t != Dtype::kS32) last = c.b.convert(t, last);
     at = c.b.op(Op::kMinimum, {at, c.b.broadcast(last, at->shape.dims, {})});
   }
@@ -363,8 +360,10 @@ Instr* fill_padding(Builder& b, const Padded& p, DimSpan dims, Instr* fill) {
   return inside ? b.select(inside, p.value, b.broadcast(fill, s.dims, {})) : p.value;
 }
 
-Instr* PaddedContext::within(Instr* size, int64_t bound) {
-  Instr* stays = b.op(Op::kClamp, {number(b, 0), size, number(b, bound)});
+Instr* size_number(Builder& b, int64_t v) { return b.constant(Literal::scalar_int(Dtype::kS32, v)); }
+
+Instr* Legality::within(Instr* size, int64_t bound) {
+  Instr* stays = b.op(Op::kClamp, {size_number(b, 0), size, size_number(b, bound)});
   const bool known = size->is_constant() && size->literal().get_int(0) >= 0 && size->literal().get_int(0) <= bound;
   if (!known) demand(b.compare(CompareDirection::kEq, size, stays));
   return stays;

@@ -28,17 +28,22 @@ struct Padded {
   }
 };
 
+// What the sizes decided while running must be.
+struct Legality {
+  Builder& b;
+  Instr* truth = nullptr;  // a predicate that all of it holds; null: it does in any case
+
+  void demand(Instr* p) { truth = truth ? b.binary(Op::kAnd, truth, p) : p; }
+  // `size` (a scalar s32), demanded to be from 0 to `bound`, where it stays in any case.
+  Instr* within(Instr* size, int64_t bound);
+};
+
 struct PaddedContext {
   Builder& b;
   const Instr& instr;
   absl::Span<const Padded> operands;
   std::vector<Padded>& results;  // one, or as many as the result tuple has elements
-  Instr*& legal;                 // a predicate that all sizes are within their bounds; null: they are
-
-  // From now on the program is legal only if p is true as well.
-  void demand(Instr* p) { legal = legal ? b.binary(Op::kAnd, legal, p) : p; }
-  // `size` (a scalar s32), demanded to be from 0 to `bound`, where it stays in any case.
-  Instr* within(Instr* size, int64_t bound);
+  Legality& legal;
 };
 using PaddedRule = Status (*)(PaddedContext&);
 
@@ -51,6 +56,8 @@ Status padded_dynamic_reshape(PaddedContext& c);
 
 // The shape with its bounds as sizes.
 Shape static_shape(const Shape& s);
+
+Instr* size_number(Builder& b, int64_t v);  // a scalar s32
 
 // p's value with `fill` (a scalar) in the padding of the dimensions in `dims`.
 Instr* fill_padding(Builder& b, const Padded& p, DimSpan dims, Instr* fill);

@@ -8,6 +8,7 @@
 
 #include "backend/compile.h"
 #include "eval/evaluator.h"
+#include "passes/dynamic_padding.h"
 #include "text/parse.h"
 
 namespace braze {
@@ -271,6 +272,27 @@ TEST(Bounded, InsideLoopsAndBranches) {
                    "ENTRY e { x = f32[6] parameter(0)\n n = s32[] parameter(1)\n one = s32[] constant(1)\n"
                    " p = pred[] compare(n, one), direction=GT\n"
                    " ROOT r = f32[6] conditional(p, x, x), true_computation=w, false_computation=k }", 6);
+}
+
+// Forty levels, each of which runs the one below it in both branches: each is padded once.
+TEST(Bounded, SharedBranches) {
+  std::string text =
+      "f0 { x = f32[6] parameter(0)\n n = s32[] constant(4)\n s = f32[<=6] set-dimension-size(x, n), dimensions={0}\n"
+      " z = f32[] constant(0)\n a = f32[] reduce(s, z), dimensions={0}, to_apply=add\n"
+      " ROOT b = f32[6] broadcast(a), dimensions={} }\n";
+  for (int k = 1; k <= 40; ++k) {
+    const std::string below = "f" + std::to_string(k - 1);
+    text += "f" + std::to_string(k) + " { x = f32[6] parameter(0)\n s = f32[1] slice(x), slice={[0:1]}\n"
+            " v = f32[] reshape(s)\n z = f32[] constant(0)\n p = pred[] compare(v, z), direction=GT\n"
+            " ROOT r = f32[6] conditional(p, x, x), true_computation=" + below + ", false_computation=" + below + " }\n";
+  }
+  auto m = parse_hlo(kCombiners + text +
+                     "ENTRY e { x = f32[6] parameter(0)\n p = pred[] parameter(1)\n"
+                     " ROOT r = f32[6] conditional(p, x, x), true_computation=f40, false_computation=f0 }");
+  ASSERT_TRUE(m.ok()) << m.status();
+  auto padded = dynamic_padding(**m);
+  ASSERT_TRUE(padded.ok()) << padded.status();
+  EXPECT_LT(padded->module->instruction_count(), 2000);
 }
 
 TEST(Bounded, AnIllegalSizeInsideALoopIsAnError) {
