@@ -15,7 +15,7 @@ constexpr double kGrainCycles = 20e3;
 constexpr int64_t kLeastAhead = 128 << 10;  // bytes of b worth bringing ahead
 constexpr int64_t kWideShares = 8;  // shares that the columns of a wide product should be even in
 constexpr int64_t kWideItems = 32;
-constexpr int64_t kWideRows = 40;  // with fewer, asking for blocks ahead is a tenth of the work: in vain if b is near
+constexpr int64_t kWideRows = 40;  // with fewer, asking for blocks ahead is a tenth of the work: only if b is far
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -284,14 +284,17 @@ void choose_blocks(GemmShape& s, const Target& target) {
 }
 
 // Memory is slow to answer where the rows of a block of b lie apart: no stream that the processor would see. So
-// tiles ask for the next block early, evenly over the row tiles that an eighth of the work has.
-void choose_ahead(GemmShape& s, GemmHooked hooked) {
+// tiles ask for the next block early, evenly over the row tiles that an eighth of the work has. Few rows do so only for
+// what the last level cache does not keep: there is little work that the requests could hide behind.
+void choose_ahead(GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const int64_t bytes = byte_size(p.rhs);
   if (hooked.rhs || s.prepack || p.rhs != p.acc || p.rhs_n != 1 || s.mid_block > 1 ||
       s.word != WordProduct::kNone || s.row_tiles < 2 || s.parts > 1 ||
       s.k_blocks * s.col_blocks == 1 || s.k_total() * p.n * bytes < kLeastAhead)
     return;
+  const bool may_be_near = s.k_total() * p.n * bytes <= target.l3_bytes / 2;
+  if (s.rows() < kWideRows && may_be_near) return;
   s.ahead = static_cast<int>(ceil_div(s.nv * s.w * bytes, kSlotBytes));
   const int64_t tiles = s.wide ? s.row_tiles * std::min(s.col_blocks, kWideShares) / kWideShares : s.row_tiles / kWideShares;
   s.ahead_every = static_cast<int>(std::clamp<int64_t>(tiles, 1, 32));
@@ -400,7 +403,7 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
     s.b_bytes = 0;
     s.pack_in_tile = false;
   }
-  if (s.form == GemmForm::kTiles) choose_ahead(s, hooked);
+  if (s.form == GemmForm::kTiles) choose_ahead(s, target, hooked);
   return s;
 }
 

@@ -9,6 +9,7 @@
 #include "plan/offsets.h"
 #include "plan/plan.h"
 #include "plan/rotate.h"
+#include "plan/update_order.h"
 
 namespace braze {
 
@@ -142,7 +143,7 @@ class PlanBuilder {
 
   // Emits the steps of `c`; its root's leaves end up in `targets`.
   Status walk(const Computation& c, Frame& frame, const Leaves& targets, PlanSteps* steps) {
-    std::vector<Instr*> order = post_order(c);
+    std::vector<Instr*> order = updates_last(c);
     // Later uses: buffers die after their last reader. Readers through aliases count as well.
     absl::flat_hash_map<const Instr*, std::vector<int64_t>> readers;  // by leaf
     for (Instr* i : order) readers[i].assign(leaves(i->shape).size(), i == c.root());

@@ -145,5 +145,67 @@ ENTRY e {
   EXPECT_FALSE(s.may(0, 0));
 }
 
+// What reads a table runs before the update of it, though the result names it later.
+TEST(Share, ReadersGoBeforeTheUpdate) {
+  Shared s(R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }
+ENTRY e {
+  table = f32[50,16] parameter(0)
+  at = s32[9,1] parameter(1)
+  change = f32[9,16] parameter(2)
+  updated = f32[50,16] scatter(table, at, change), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+  rows = f32[9,16] gather(table, at), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,16}
+  both = f32[9,16] multiply(rows, change)
+  ROOT r = (f32[50,16], f32[9,16]) tuple(updated, both)
+})");
+  EXPECT_TRUE(s.may(0, 0));
+}
+
+int64_t large_copies(const Plan& p, const PlanSteps& steps) {
+  int64_t n = 0;
+  for (const PlanStep& s : steps) {
+    n += s.kind == PlanStep::Kind::kCopy && p.buffers[s.inputs[0]].shape.bytes() >= 1000;
+    for (const PlanSteps& inner : s.nested) n += large_copies(p, inner);
+  }
+  return n;
+}
+
+// In a loop: one row is read and another one written, in place; a reader of the new rows stays behind.
+TEST(Share, LoopsReadBeforeTheyUpdate) {
+  Shared s(R"(HloModule m
+cond { s = (s32[], f32[64,16], f32[1,16]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(63) ROOT l = pred[] compare(i, n), direction=LT }
+body {
+  s = (s32[], f32[64,16], f32[1,16]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  j = s32[] add(i, one)
+  x = f32[64,16] get-tuple-element(s), index=1
+  sum = f32[1,16] get-tuple-element(s), index=2
+  u = f32[64,16] dynamic-update-slice(x, sum, i, zero)
+  c = f32[64,16] sort(x), dimensions={0}, to_apply=less
+  old = f32[1,16] dynamic-slice(c, j, zero), dynamic_slice_sizes={1,16}
+  new = f32[1,16] dynamic-slice(u, i, zero), dynamic_slice_sizes={1,16}
+  t = f32[1,16] subtract(old, new)
+  ROOT r = (s32[], f32[64,16], f32[1,16]) tuple(j, u, t)
+}
+less { x = f32[] parameter(0) y = f32[] parameter(1) ROOT l = pred[] compare(x, y), direction=LT }
+ENTRY e {
+  x = f32[64,16] parameter(0)
+  row = f32[1,16] parameter(1)
+  zero = s32[] constant(0)
+  state = (s32[], f32[64,16], f32[1,16]) tuple(zero, x, row)
+  loop = (s32[], f32[64,16], f32[1,16]) while(state), condition=cond, body=body
+  y = f32[64,16] get-tuple-element(loop), index=1
+  sum = f32[1,16] get-tuple-element(loop), index=2
+  ROOT r = (f32[64,16], f32[1,16]) tuple(y, sum)
+})");
+  const Plan& p = *s.x->plan();
+  for (const PlanStep& step : p.steps)
+    if (step.kind == PlanStep::Kind::kWhile) {
+      EXPECT_EQ(large_copies(p, step.nested[1]), 0);
+    }
+}
+
 }  // namespace
 }  // namespace braze

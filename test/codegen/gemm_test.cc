@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "codegen/gemm_plan.h"
 #include "gtest/gtest.h"
 #include "llvm/IR/IRBuilder.h"
 #include "test/codegen/contraction_harness.h"
@@ -322,6 +323,18 @@ TEST(Gemm, WideRightSide) {
   Result<ContractionPlan> plan = plan_gemm(s, testing::level_target("avx512"), "k");
   ASSERT_TRUE(plan.ok());
   EXPECT_GE(plan->phases[0].items, 16);
+}
+
+// A few rows have too little work to hide requests behind, unless their right side comes from memory.
+TEST(Gemm, FewRowsAskForFarBlocksOnly) {
+  Target target = testing::level_target("avx512");
+  GemmSpec s;
+  s.m = 32, s.n = 2048, s.lhs_m = 512, s.rhs_n = 1, s.out_m = 2048;
+  s.k = {{512, 1, 2048}};
+  target.l3_bytes = 32 << 20;
+  EXPECT_EQ(shape_gemm(s, target, {}).ahead, 0);
+  target.l3_bytes = 0;
+  EXPECT_GT(shape_gemm(s, target, {}).ahead, 0);
 }
 
 TEST(Gemm, EmptySumAndEmptyOutput) {
