@@ -5,8 +5,9 @@
 //
 // The space is walked in tiles of as many rows as a vector has lanes: a vector loop along j, in it
 // a tile loop over rows. Code for a tile reads whole vectors along i and transposes them in
-// registers, so that each cache line is read once. Rows that fill no tile are computed by a second
-// phase, line by line.
+// registers, so that each cache line is read once. Where the first cache cannot keep the rows that are written
+// because of the distance between them (a power of two), the loops change places: a tile's rows are written a block of
+// columns at a time. Rows that fill no tile are computed by a second phase, line by line.
 #include <algorithm>
 
 #include "loop/lower.h"
@@ -20,6 +21,8 @@ constexpr int64_t kMostShuffled = 4;        // strides that vector loads and shu
 constexpr int64_t kLeastTransposed = 1024;  // elements
 constexpr int64_t kRowsPerItem = 64;        // neighbouring tiles share lines and pages
 constexpr int64_t kColumnsPerItem = 2048;
+constexpr int64_t kCollision = 1024;        // bytes between rows, of which multiples share few sets of the first cache
+constexpr int64_t kMostBlock = 256, kBlockBytes = 1024;  // columns and bytes of a row written in one go
 
 // The dimension along which most of the loads that are strided in the last one lie side by side;
 // -1: none.
@@ -53,7 +56,17 @@ struct Space {
   Dims outer;  // all dimensions but the rows' and the last
   Dims dims;
   int64_t along = 0;  // the rows' dimension
+  int64_t block = 0;  // columns of a row that are written in one go; 0: a tile's
 };
+
+int64_t columns_in_one_go(const Kernel& k, const Computation& fused, const Space& s, int most_bytes) {
+  const Dims behind(s.dims.begin() + s.along + 1, s.dims.end());
+  int64_t bytes = 1;
+  for (size_t o = 0; o < outputs(fused).size(); ++o)
+    bytes = std::max<int64_t>(bytes, byte_size(k.buffers[static_cast<size_t>(first_output(fused)) + o].dtype));
+  const int64_t block = std::min(kMostBlock, kBlockBytes / most_bytes);
+  return product(behind) * bytes % kCollision == 0 && s.dims.back() % block == 0 ? block : 0;
+}
 
 // Stores of all outputs at (outer, row, column).
 void store_at(Kernel& k, Elements& e, const Computation& fused, const Space& s, const Index& outer,
@@ -95,23 +108,36 @@ Status add_tiles(Kernel& k, const Computation& fused, const Space& s, int width)
   const Scalar start = g.mul(at[2], e.index_const(kColumnsPerItem));
   const Scalar first_tile = g.mul(at[1], e.index_const(per_item));
 
-  auto vector = loop_over(k, LoopKind::kVector, std::min(columns, kColumnsPerItem));
-  if (chunks > 1)
-    vector->count = g.min(e.index_const(kColumnsPerItem), g.sub(e.index_const(columns), start));
+  const int64_t most = std::min(columns, kColumnsPerItem), in_block = s.block > 0 ? s.block : most;
+  auto vector = loop_over(k, LoopKind::kVector, in_block);
   auto tile_rows = loop_over(k, LoopKind::kSerial, per_item);
   if (tiles % per_item != 0)
     tile_rows->count = g.min(e.index_const(per_item), g.sub(e.index_const(tiles), first_tile));
   auto tile = loop_over(k, LoopKind::kTile, width);
+  auto column_blocks = loop_over(k, LoopKind::kSerial, most / in_block);
+  if (chunks > 1) {
+    Loop& cut = s.block > 0 ? *column_blocks : *vector;
+    const Scalar left = g.sub(e.index_const(columns), start);
+    cut.count = g.min(e.index_const(cut.extent), s.block > 0 ? g.div(left, e.index_const(in_block)) : left);
+  }
 
   const Scalar number = g.add(first_tile, g.index_var(tile_rows->var, per_item));
   const Scalar row = g.add(g.mul(number, e.index_const(width)), g.index_var(tile->var, width));
-  const Scalar column =
-      g.add(start, g.index_var(vector->var, std::max<int64_t>(vector->extent, 1)));
+  Scalar column = g.add(start, g.index_var(vector->var, std::max<int64_t>(vector->extent, 1)));
+  if (s.block > 0)
+    column = g.add(column, g.mul(g.index_var(column_blocks->var, column_blocks->extent), e.index_const(in_block)));
   store_at(k, e, fused, s, e.delinearize(at[0], s.outer), row, column, &tile->body);
-  tile_rows->body.push_back(make_loop(tile));
-  vector->body.push_back(make_loop(tile_rows));
-  p.grain = choose_grain(k, static_cast<double>(per_item * width * vector->extent));
-  p.body.push_back(make_loop(vector));
+  p.grain = choose_grain(k, static_cast<double>(per_item * width * most));
+  if (s.block > 0) {
+    vector->body.push_back(make_loop(tile));
+    tile_rows->body.push_back(make_loop(vector));
+    column_blocks->body.push_back(make_loop(tile_rows));
+    p.body.push_back(make_loop(column_blocks));
+  } else {
+    tile_rows->body.push_back(make_loop(tile));
+    vector->body.push_back(make_loop(tile_rows));
+    p.body.push_back(make_loop(vector));
+  }
   k.phases.push_back(std::move(p));
   return e.status();
 }
@@ -152,6 +178,7 @@ bool lower_transpose(Kernel& k, const Computation& fused, const Facts& facts) {
   if (s.along < 0 || width < 4 || dims[s.along] < width || dims.back() < width) return false;
   for (size_t d = 0; d + 1 < dims.size(); ++d)
     if (static_cast<int64_t>(d) != s.along) s.outer.push_back(dims[d]);
+  s.block = columns_in_one_go(k, fused, s, bytes);
   Kernel out = k;
   if (!add_tiles(out, fused, s, width).ok() || !add_rest(out, fused, s, width).ok()) return false;
   k = std::move(out);

@@ -22,6 +22,23 @@ TEST(Transpose, Sizes) {
   agree(transposed("f32", {70, 5000}, {1, 0}), 0);
 }
 
+// Rows a power of two apart: columns in blocks, several chunks of them, a rest of rows, an outer dimension.
+TEST(Transpose, RowsThatShareSetsOfTheCache) {
+  for (int64_t rows : {256, 512, 2048, 2304, 4608})
+    for (int64_t columns : {16, 33, 70}) agree(transposed("f32", {rows, columns}, {1, 0}), 0);
+  for (const char* type : {"f64", "bf16", "s8", "c64", "pred"}) agree(transposed(type, {3072, 40}, {1, 0}), 0);
+  for (const Dims& p : {Dims{2, 0, 1}, Dims{0, 2, 1}, Dims{2, 1, 0}}) agree(transposed("f32", {4, 512, 20}, p), 0);
+  agree(transposed("f32", {256, 18, 20}, {1, 2, 0}), 0);
+  auto m = parse_hlo(transposed("f32", {4608, 40}, {1, 0}));
+  ASSERT_TRUE(m.ok());
+  ASSERT_TRUE(fuse(**m, FuseOptions()).ok());
+  auto k = loop::lower(*(*m)->entry()->root()->calls[0], "t", loop::Facts());
+  ASSERT_TRUE(k.ok()) << k.status();
+  const std::string text = loop::to_string(*k);
+  EXPECT_LT(text.find("vector v"), text.find("tile v"));
+  EXPECT_NE(text.find("    for v"), std::string::npos) << text;
+}
+
 TEST(Transpose, Types) {
   for (const char* type : {"f64", "bf16", "f16", "s8", "u16", "s32", "s64", "pred", "c64", "c128", "f8e4m3fn", "u4"})
     for (int64_t n : {40, 67}) agree(transposed(type, {n, 50}, {1, 0}), 0);
