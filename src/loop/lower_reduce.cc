@@ -249,7 +249,7 @@ void ReduceLowering::pass(std::vector<Stmt>* body, size_t level, absl::Span<cons
   std::vector<Scalar> at;
   Index red;
   {
-    const Range blocks = sums_long_columns(groups, ranges) ? cut_in_blocks(&ranges.back()) : Range();
+    const Range blocks = sums_long_columns(groups, ranges) ? cut_in_blocks(&ranges.back(), kSumBlock) : Range();
     for (Range& r : ranges) at.push_back(r.index);
     red = reduced_index(at);
     blocked_ = blocks.extent > 1;
@@ -268,19 +268,19 @@ bool ReduceLowering::sums_long_columns(const std::vector<Group>& groups, const s
   return ranges.back().extent >= 4 * kSumBlock;
 }
 
-ReduceLowering::Range ReduceLowering::cut_in_blocks(Range* r) {
+ReduceLowering::Range ReduceLowering::cut_in_blocks(Range* r, int64_t size) {
   Range blocks;
   blocks.var = k_.new_var();
-  blocks.extent = (r->extent + kSumBlock - 1) / kSumBlock;
-  const Scalar start = g_.mul(g_.index_var(blocks.var, blocks.extent), e_.index_const(kSumBlock));
+  blocks.extent = (r->extent + size - 1) / size;
+  const Scalar start = g_.mul(g_.index_var(blocks.var, blocks.extent), e_.index_const(size));
   if (r->count)
-    blocks.count = g_.div(g_.add(r->count, e_.index_const(kSumBlock - 1)), e_.index_const(kSumBlock));
-  if (r->count || r->extent % kSumBlock != 0)
-    r->count = g_.min(e_.index_const(kSumBlock), g_.sub(r->count ? r->count : e_.index_const(r->extent), start));
+    blocks.count = g_.div(g_.add(r->count, e_.index_const(size - 1)), e_.index_const(size));
+  if (r->count || r->extent % size != 0)
+    r->count = g_.min(e_.index_const(size), g_.sub(r->count ? r->count : e_.index_const(r->extent), start));
   const int64_t var = r->var;
-  const Scalar inside = g_.add(start, g_.index_var(var, kSumBlock));
+  const Scalar inside = g_.add(start, g_.index_var(var, size));
   r->index = g_.substitute(r->index, {var}, {inside});
-  r->extent = kSumBlock;
+  r->extent = size;
   return blocks;
 }
 
@@ -437,7 +437,8 @@ void ReduceLowering::open_frame(Frame& f, int64_t parts) {
 void ReduceLowering::close_frame(Frame& f, double work) {
   if (f.columns) {
     work *= static_cast<double>(f.columns->extent);
-    f.phase.body.push_back(make_loop(f.columns));
+    if (f.blocks) f.blocks->body.push_back(make_loop(f.columns));
+    f.phase.body.push_back(make_loop(f.blocks ? f.blocks : f.columns));
   }
   f.phase.width = commutes_ || column_ ? choose_width(k_, facts_, true) : 1;
   f.phase.grain = choose_grain(k_, work);
@@ -473,7 +474,22 @@ void ReduceLowering::rebind_scratch(absl::Span<const Scalar> kept, const std::ve
   bind_scratch(full_index(kept, reduced_index(at)));
 }
 
-void ReduceLowering::final_pass(Frame& f, const std::vector<Range>& ranges) {
+bool ReduceLowering::rows_collide() const {
+  if (!column_) return false;
+  int64_t bytes = 1;
+  for (const Instr* o : outs_)
+    if (o->shape.dims == full_) bytes = std::max<int64_t>(bytes, byte_size(o->shape.dtype));
+  return product(DimSpan(full_).subspan(static_cast<size_t>(reduced_.back()) + 1)) * bytes % kCollision == 0;
+}
+
+void ReduceLowering::final_pass(Frame& f, std::vector<Range> ranges) {
+  if (split_ && ranges.size() == 1 && rows_collide() && ranges[0].extent > kRowsAtATime) {
+    const Range blocks = cut_in_blocks(&ranges[0], kRowsAtATime);
+    f.blocks = std::make_shared<Loop>();
+    f.blocks->var = blocks.var;
+    f.blocks->extent = blocks.extent;
+    f.blocks->count = blocks.count;
+  }
   rebind_scratch(f.kept, ranges);
   std::vector<Scalar> at;
   for (const Range& r : ranges) at.push_back(r.index);

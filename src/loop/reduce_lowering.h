@@ -90,7 +90,7 @@ class ReduceLowering {
   static constexpr int64_t kSumBlock = 64;
   bool sums_long_columns(const std::vector<Group>& groups, const std::vector<Range>& ranges) const;
   // The range of the blocks; `r` becomes the range within one.
-  Range cut_in_blocks(Range* r);
+  Range cut_in_blocks(Range* r, int64_t size);
 
   std::vector<std::vector<Value>> nest(std::vector<Stmt>* body, const std::vector<Range>& ranges,
                                        size_t depth, const std::vector<Group>& groups,
@@ -114,7 +114,7 @@ class ReduceLowering {
     Phase phase;
     Index kept;
     Scalar item;
-    std::shared_ptr<Loop> columns;
+    std::shared_ptr<Loop> columns, blocks;  // of rows, around the columns
     std::vector<Stmt>* body = nullptr;
   };
   void open_frame(Frame& f, int64_t parts);
@@ -126,7 +126,12 @@ class ReduceLowering {
 
   void rebind_scratch(absl::Span<const Scalar> kept, const std::vector<Range>& ranges);
 
-  void final_pass(Frame& f, const std::vector<Range>& ranges);
+  // Rows whose distance is a multiple of this many bytes share few sets of a cache, which keeps only some of
+  // them: they are written so many at a time, from one vector of columns to the next.
+  static constexpr int64_t kCollision = 1024, kRowsAtATime = 8;
+  bool rows_collide() const;
+
+  void final_pass(Frame& f, std::vector<Range> ranges);
 
   void store_full_outputs(std::vector<Stmt>* body, const Index& full);
 

@@ -99,6 +99,21 @@ TEST_P(WholeReduction, Agrees) {
   EXPECT_TRUE(*got == *two);
 }
 
+// Outputs of the full size whose rows are a power of two apart are written a few rows at a time, with a rest.
+TEST(WholeReductions, ColumnsOfRowsThatShareSetsOfTheCache) {
+  for (int64_t rows : {7, 8, 64, 67, 700})
+    for (int64_t columns : {256, 512, 1024}) {
+      const std::string all = str_cat("[", rows, ",", columns, "]"), kept = str_cat("[", columns, "]");
+      agree(str_cat("HloModule t\nadd {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b)\n}\n",
+                    "max {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b)\n}\nENTRY e {\n",
+                    " x = f32", all, " parameter(0)\n l = f32[] constant(-inf)\n z = f32[] constant(0)\n m = f32", kept,
+                    " reduce(x, l), dimensions={0}, to_apply=max\n mb = f32", all, " broadcast(m), dimensions={1}\n d = f32", all,
+                    " subtract(x, mb)\n y = f32", all, " exponential(d)\n s = f32", kept,
+                    " reduce(y, z), dimensions={0}, to_apply=add\n sb = f32", all,
+                    " broadcast(s), dimensions={1}\n ROOT r = f32", all, " divide(y, sb)\n}\n"), 1e-5);
+    }
+}
+
 // Every schedule that a reduction of an iota may get: it has an index, but reads nothing.
 TEST(WholeReductions, OfTheDiagonal) {
   for (int64_t rows : {1, 3, 64, 300})
