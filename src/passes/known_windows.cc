@@ -8,6 +8,7 @@
 #include "base/fuel.h"
 #include "eval/evaluator.h"
 #include "ops/builder.h"
+#include "passes/known_lattices.h"
 
 namespace braze {
 namespace {
@@ -140,6 +141,8 @@ Instr* scatter(const Known& known, Builder& b, Instr* i) {
   Instr *x = i->operand(0), *indices = i->operand(1), *updates = i->operand(2);
   const Combines combines = kind_of(*i->calls[0]);
   if (combines == Combines::kUnknown || updates->shape.dtype != x->shape.dtype) return nullptr;
+  if (combines != Combines::kOld)
+    if (Instr* s = scatter_on_lattice(b, i, combines == Combines::kUpdate)) return s;
   int64_t windows = 1;
   for (int64_t d = 0; d < updates->shape.rank(); ++d)
     if (!absl::c_linear_search(a.update_window_dims, d)) windows *= updates->shape.dims[static_cast<size_t>(d)];
@@ -166,6 +169,7 @@ Instr* scatter(const Known& known, Builder& b, Instr* i) {
 }
 
 Instr* gather(const Known& known, Builder& b, Instr* i) {
+  if (Instr* s = gather_on_lattice(b, i)) return s;
   const auto& a = i->as<GatherAttrs>();
   Instr *x = i->operand(0), *indices = i->operand(1);
   int64_t windows = 1;

@@ -5,6 +5,7 @@
 //   scatter(x, {1, 1}, u), one window, add                   =>   dynamic-update-slice(x, add(slice(x), u), 1, 1)
 //   gather(x, {1, 1}), one window; dynamic-slice(x, 1, 1)    =>   slice(x)
 //   select(broadcast of a known truth, a, b)                 =>   a or b
+//   gathers and scatters at indices in equal steps           =>   see known_lattices.h
 //
 // A scatter's window that does not lie inside its operand is dropped: the operand is the result. Starts of
 // gathers, dynamic slices and their updates are clamped; updates keep constant, clamped starts.

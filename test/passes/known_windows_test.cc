@@ -117,5 +117,101 @@ TEST(KnownWindows, UpdatesMadeOfTheirWindow) {
       }
 }
 
+// Indices `type`[n,1] = start + step · iota, of rows (dimension 0) or columns of an array of `rows` by 60.
+struct Steps {
+  int64_t rows, n, start, step;
+  const char* type = "s32";
+};
+
+std::string stepped_indices(const Steps& c) {
+  const std::string v = str_cat(c.type, "[", c.n, "]");
+  return str_cat("  k = ", v, " iota(), iota_dimension=0\n  st = ", c.type, "[] constant(", c.step, ")\n  sb = ", v,
+                 " broadcast(st), dimensions={}\n  m = ", v, " multiply(sb, k)\n  of = ", c.type, "[] constant(", c.start,
+                 ")\n  ob = ", v, " broadcast(of), dimensions={}\n  at = ", v, " add(m, ob)\n  z = ", c.type,
+                 "[] constant(0)\n  zb = ", v, " broadcast(z), dimensions={}\n  neg = pred[", c.n,
+                 "] compare(at, zb), direction=LT\n  end = ", v, " add(at, zb)\n  to = ", v, " select(neg, end, at)\n  i = ",
+                 c.type, "[", c.n, ",1] broadcast(to), dimensions={0}\n");
+}
+
+std::string stepped_scatter(const Steps& c, const std::string& combiner, bool columns, bool given) {
+  const std::string x = columns ? str_cat("f32[60,", c.rows, "]") : str_cat("f32[", c.rows, ",60]");
+  const std::string u = columns ? str_cat("f32[60,", c.n, "]") : str_cat("f32[", c.n, ",60]");
+  return str_cat("HloModule t", given ? ", input_output_alias={ {}: (0, {}, may-alias) }" : "",
+                 "\ncomb {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] ", combiner, "\n}\nENTRY e {\n  x = ", x,
+                 " parameter(0)\n  u = ", u, " parameter(1)\n", stepped_indices(c), "  ROOT s = ", x, " scatter(x, i, u), update_window_dims={",
+                 columns ? 0 : 1, "}, inserted_window_dims={", columns ? 1 : 0, "}, scatter_dims_to_operand_dims={", columns ? 1 : 0,
+                 "}, index_vector_dim=1, to_apply=comb\n}\n");
+}
+
+std::string stepped_gather(const Steps& c, bool columns) {
+  const std::string x = columns ? str_cat("f32[60,", c.rows, "]") : str_cat("f32[", c.rows, ",60]");
+  const std::string r = columns ? str_cat("f32[60,", c.n, "]") : str_cat("f32[", c.n, ",60]");
+  return str_cat("HloModule t\nENTRY e {\n  x = ", x, " parameter(0)\n", stepped_indices(c), "  ROOT s = ", r, " gather(x, i), offset_dims={",
+                 columns ? 0 : 1, "}, collapsed_slice_dims={", columns ? 1 : 0, "}, start_index_map={", columns ? 1 : 0,
+                 "}, index_vector_dim=1, slice_sizes={", columns ? "60,1" : "1,60", "}\n}\n");
+}
+
+TEST(KnownWindows, EqualSteps) {
+  struct {
+    Steps steps;
+    bool known;
+  } const cases[] = {
+      {{80, 40, 0, 2}, true}, {{80, 40, 1, 2}, true}, {{80, 20, 3, 3}, true}, {{80, 30, 7, 1}, true}, {{80, 80, 0, 1}, true},
+      {{300, 100, 1, 2, "u8"}, true},
+      {{80, 40, 2, 2}, false},         // the last place lies outside
+      {{80, 3, -1, 2}, false},         // the first one
+      {{80, 40, 5, 0}, false},         // one place, many times
+      {{300, 100, 0, 2, "s8"}, false}  // wraps
+  };
+  for (const auto& [c, known] : cases)
+    for (bool columns : {false, true}) {
+      for (const char* combiner : {"copy(b)", "add(a, b)", "subtract(b, a)", "maximum(a, b)"}) {
+        const std::string replacing = combiner == std::string("copy(b)") ? "add(a, b)" : combiner;
+        std::string text = stepped_scatter(c, replacing, columns, false);
+        if (combiner == std::string("copy(b)")) {
+          const size_t at = text.find("  ROOT r"), to = text.find("}\nENTRY");
+          text = text.substr(0, at) + text.substr(to);
+          text.replace(text.find("  b = f32[] parameter(1)"), 3, "  ROOT b");
+        }
+        SCOPED_TRACE(text);
+        EXPECT_EQ(has(rewritten(text), " scatter("), !known);
+        agree(text, 1e-6);
+      }
+      const std::string text = stepped_gather(c, columns);
+      SCOPED_TRACE(text);
+      EXPECT_EQ(has(rewritten(text), " gather("), !known);
+      agree(text, 0);
+    }
+}
+
+// A scatter in the memory of an argument that is given up writes less, unless it writes single elements.
+TEST(KnownWindows, RowsInEqualStepsInPlace) {
+  EXPECT_TRUE(has(rewritten(stepped_scatter({80, 40, 0, 2}, "add(a, b)", false, true)), " scatter("));
+  EXPECT_FALSE(has(rewritten(stepped_scatter({80, 40, 0, 2}, "add(a, b)", true, true)), " scatter("));
+  EXPECT_TRUE(has(rewritten(stepped_scatter({80, 3, 0, 20}, "add(a, b)", true, true)), " scatter("));
+}
+
+// Two components, each along a dimension of the indices of its own; the first along the last.
+TEST(KnownWindows, EqualStepsInTwoDimensions) {
+  for (bool swapped : {false, true}) {
+    const std::string row = swapped ? "1" : "0", column = swapped ? "0" : "1";
+    const std::string shape = swapped ? "[20,15]" : "[15,20]";
+    const std::string text = str_cat(
+        "HloModule t\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\nENTRY e {\n"
+        "  x = f32[30,61] parameter(0)\n  u = f32", shape, " parameter(1)\n  two = s32[] constant(2)\n  three = s32[] constant(3)\n"
+        "  p = s32[15] iota(), iota_dimension=0\n  q = s32[20] iota(), iota_dimension=0\n  twos = s32[15] broadcast(two), dimensions={}\n"
+        "  threes = s32[20] broadcast(three), dimensions={}\n  p2 = s32[15] multiply(p, twos)\n  q3 = s32[20] multiply(q, threes)\n  pb = s32",
+        shape.substr(0, shape.size() - 1), ",1] broadcast(p2), dimensions={", row, "}\n  qb = s32", shape.substr(0, shape.size() - 1),
+        ",1] broadcast(q3), dimensions={", column, "}\n  i = s32", shape.substr(0, shape.size() - 1),
+        ",2] concatenate(pb, qb), dimensions={2}\n  s = f32[30,61] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0,1}, "
+        "scatter_dims_to_operand_dims={0,1}, index_vector_dim=2, to_apply=add\n  g = f32", shape,
+        " gather(x, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0,1}, index_vector_dim=2, slice_sizes={1,1}\n"
+        "  ROOT t = (f32[30,61], f32", shape, ") tuple(s, g)\n}\n");
+    SCOPED_TRACE(text);
+    EXPECT_FALSE(has(rewritten(text), " scatter(") || has(rewritten(text), " gather("));
+    agree(text, 0);
+  }
+}
+
 }  // namespace
 }  // namespace braze
