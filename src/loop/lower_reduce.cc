@@ -7,10 +7,12 @@
 // a pass (row form). Where it is kept, vectors run along it around the passes and each lane has
 // accumulators of its own (column form). When K has too few elements to keep the threads busy, R is
 // cut into parts by its size alone: parts leave partial results in the workspace, a second phase
-// combines them.
+// combines them (lower_reduce_split.cc). A row program may also reduce down its columns, over rows
+// (lower_reduce_down.cc).
 #include <algorithm>
 #include <numeric>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "loop/reduce_lowering.h"
 #include "ops/op_def.h"
@@ -18,12 +20,13 @@
 namespace braze::loop {
 namespace {
 
-Levels find_levels(const Computation& fused) {
+// `apart`: reductions that no level waits for.
+Levels find_levels(const Computation& fused, const std::vector<const Instr*>& apart) {
   Levels out;
   for (const Instr* i : post_order(fused)) {
     int level = 0;
     for (const Instr* o : i->operands) level = std::max(level, out.level[o]);
-    if (i->op == Op::kReduce && !is_tiny_reduction(*i)) {
+    if (i->op == Op::kReduce && !is_tiny_reduction(*i) && !absl::c_linear_search(apart, i)) {
       if (out.reduces.size() <= static_cast<size_t>(level)) out.reduces.resize(level + 1);
       out.reduces[level].push_back(i);
       ++level;
@@ -43,37 +46,25 @@ Dtype accumulator_type(Dtype t, bool known) {
 Status ReduceLowering::run() {
   TRY(analyse());
   bind_parameters(e_, fused_);
-  if (split_) TRY(lower_split());
+  if (!downs_.empty()) TRY(lower_down());
+  else if (split_) TRY(lower_split());
   else TRY(lower_whole());
   return e_.status();
 }
 
 Status ReduceLowering::analyse() {
-  levels_ = find_levels(fused_);
   outs_ = outputs(fused_);
-  const Instr* first = levels_.reduces.at(0).at(0);
-  full_ = first->operand(0)->shape.dims;
-  reduced_ = first->as<DimsAttrs>().dimensions;
-  std::sort(reduced_.begin(), reduced_.end());
-  for (auto& level : levels_.reduces) {
-    for (const Instr* r : level) {
-      Dims red = r->as<DimsAttrs>().dimensions;
-      std::sort(red.begin(), red.end());
-      if (r->operand(0)->shape.dims != full_ || red != reduced_)
-        return unimplemented("reductions of different shapes in one kernel");
-    }
-  }
+  TRY(find_reduced());
+  levels_ = find_levels(fused_, downs_);
   for (int64_t d = 0; d < static_cast<int64_t>(full_.size()); ++d)
     if (!std::binary_search(reduced_.begin(), reduced_.end(), d)) kept_.push_back(d);
   for (int64_t d : kept_) kept_dims_.push_back(full_[d]);
   for (int64_t d : reduced_) red_dims_.push_back(full_[d]);
-  // Size-1 dimensions don't decide the form.
-  int64_t last = static_cast<int64_t>(full_.size()) - 1;
-  while (last > 0 && full_[last] == 1) --last;
-  column_ = !std::binary_search(reduced_.begin(), reduced_.end(), last);
+  column_ = !absl::c_binary_search(reduced_, last_dim());
   commutes_ = true;
   for (auto& level : levels_.reduces)
     for (const Instr* r : level) commutes_ &= combines_in_any_order(*r);
+  if (!downs_.empty()) return analyse_down();
   for (const Instr* o : outs_) {
     if (o->shape.dims == full_) full_outputs_ = true;
     else if (o->shape.dims != kept_dims_)
@@ -92,6 +83,40 @@ Status ReduceLowering::analyse() {
   // Passes down a few long columns would leave all but one core idle.
   if (column_ && !commutes_ && splits && work >= (1 << 18))
     return unimplemented("passes over too few columns");
+  return absl::OkStatus();
+}
+
+int64_t ReduceLowering::last_dim() const {
+  // Size-1 dimensions don't decide the form.
+  int64_t last = static_cast<int64_t>(full_.size()) - 1;
+  while (last > 0 && full_[last] == 1) --last;
+  return last;
+}
+
+Status ReduceLowering::find_reduced() {
+  std::vector<const Instr*> rows, downs;
+  Dims down;
+  for (const Instr* i : post_order(fused_)) {
+    if (i->op != Op::kReduce || is_tiny_reduction(*i)) continue;
+    if (rows.empty() && downs.empty()) full_ = i->operand(0)->shape.dims;
+    Dims red = i->as<DimsAttrs>().dimensions;
+    std::sort(red.begin(), red.end());
+    const bool along = absl::c_binary_search(red, last_dim());
+    Dims& same = along ? reduced_ : down;
+    auto& list = along ? rows : downs;
+    if (list.empty()) same = red;
+    if (i->operand(0)->shape.dims != full_ || red != same)
+      return unimplemented("reductions of different shapes in one kernel");
+    list.push_back(i);
+  }
+  if (rows.empty()) {
+    reduced_ = down;
+    return absl::OkStatus();
+  }
+  downs_ = std::move(downs);
+  down_ = std::move(down);
+  for (int64_t d : down_)
+    if (absl::c_binary_search(reduced_, d)) return unimplemented("reductions of different shapes in one kernel");
   return absl::OkStatus();
 }
 
@@ -356,7 +381,8 @@ std::vector<const Instr*> ReduceLowering::expensive_at(size_t level) {
       stack.pop_back();
       for (const Instr* u : s->users) {
         if (u->op == Op::kReduce && !is_tiny_reduction(*u)) {
-          if (levels_.level[u] - 1 == static_cast<int>(level)) now = true;
+          if (absl::c_linear_search(downs_, u)) later = true;
+          else if (levels_.level[u] - 1 == static_cast<int>(level)) now = true;
           else later = true;
         } else if (u->op == Op::kTuple) {
           later = true;
@@ -400,8 +426,8 @@ std::vector<ReduceLowering::Range> ReduceLowering::whole_ranges() {
 }
 
 void ReduceLowering::open_frame(Frame& f, int64_t parts) {
-  f.phase.item_var = k_.new_var();
   if (!column_) {
+    f.phase.item_var = k_.new_var();
     f.phase.items = product(kept_dims_) * parts;
     f.item = g_.index_var(f.phase.item_var, std::max<int64_t>(f.phase.items, 1));
     Scalar row = parts == 1 ? f.item : g_.div(f.item, e_.index_const(parts));
@@ -409,13 +435,18 @@ void ReduceLowering::open_frame(Frame& f, int64_t parts) {
     f.body = &f.phase.body;
     return;
   }
+  open_columns(f, kept_dims_, 256, parts);
+}
+
+void ReduceLowering::open_columns(Frame& f, const Dims& kept, int64_t most, int64_t parts) {
+  f.phase.item_var = k_.new_var();
   // Trailing size-1 kept dimensions have no columns of their own.
-  size_t minor = kept_dims_.size() - 1;
-  while (minor > 0 && kept_dims_[minor] == 1) --minor;
-  int64_t columns = kept_dims_[minor], b = std::min<int64_t>(columns, 256);
+  size_t minor = kept.size() - 1;
+  while (minor > 0 && kept[minor] == 1) --minor;
+  int64_t columns = kept[minor], b = std::min(columns, most);
   if (b == 0) b = 1;
   int64_t blocks = (columns + b - 1) / b;
-  DimSpan outer(kept_dims_.data(), minor);
+  DimSpan outer(kept.data(), minor);
   f.phase.items = product(outer) * blocks * parts;
   f.item = g_.index_var(f.phase.item_var, std::max<int64_t>(f.phase.items, 1));
   Scalar rest = parts == 1 ? f.item : g_.div(f.item, e_.index_const(parts));
@@ -430,7 +461,7 @@ void ReduceLowering::open_frame(Frame& f, int64_t parts) {
   if (columns % b != 0)
     f.columns->count = g_.min(e_.index_const(b), g_.sub(e_.index_const(columns), start));
   f.kept.push_back(g_.add(start, g_.index_var(f.columns->var, b)));
-  while (f.kept.size() < kept_dims_.size()) f.kept.push_back(e_.index_const(0));
+  while (f.kept.size() < kept.size()) f.kept.push_back(e_.index_const(0));
   f.body = &f.columns->body;
 }
 
@@ -447,7 +478,7 @@ void ReduceLowering::close_frame(Frame& f, double work) {
 
 void ReduceLowering::store_kept_outputs(std::vector<Stmt>* body, absl::Span<const Scalar> kept) {
   for (size_t o = 0; o < outs_.size(); ++o)
-    if (outs_[o]->shape.dims == kept_dims_ && outs_[o]->shape.dims != full_)
+    if (outs_[o]->shape.dims == kept_dims_ && outs_[o]->shape.dims != full_ && !down_outputs_.contains(o))
       store_value(k_, body, first_output(fused_) + static_cast<int64_t>(o),
                   e_.offset(kept_dims_, kept), e_.element(outs_[o], kept));
 }
@@ -505,6 +536,7 @@ void ReduceLowering::final_pass(Frame& f, std::vector<Range> ranges) {
     body = &loop->body;
   }
   store_full_outputs(body, full);
+  add_down(body, full);
 }
 
 void ReduceLowering::store_full_outputs(std::vector<Stmt>* body, const Index& full) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReduceLowering: the state of one kernel's lowering, shared by its whole form (lower_reduce.cc) and its
-// form in parts (lower_reduce_split.cc).
+// ReduceLowering: the state of one kernel's lowering, shared by its whole form (lower_reduce.cc), its
+// form in parts (lower_reduce_split.cc) and that of rows which are also reduced down their columns
+// (lower_reduce_down.cc).
 #pragma once
 
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "loop/elements.h"
 #include "loop/lower.h"
 
@@ -38,6 +40,9 @@ class ReduceLowering {
   };
 
   Status analyse();
+  // Finds the dimensions, those of the reductions, and which of these go along rows, which down columns.
+  Status find_reduced();
+  int64_t last_dim() const;  // the last of more than one element
 
   static bool combines_in_any_order(const Instr& r);
   // max/min with position: picks by comparison and breaks ties by the index, whatever the order.
@@ -118,6 +123,8 @@ class ReduceLowering {
     std::vector<Stmt>* body = nullptr;
   };
   void open_frame(Frame& f, int64_t parts);
+  // Items of up to `most` columns of [kept…], in column form.
+  void open_columns(Frame& f, const Dims& kept, int64_t most, int64_t parts);
   void close_frame(Frame& f, double work);
 
   void store_kept_outputs(std::vector<Stmt>* body, absl::Span<const Scalar> kept);
@@ -167,6 +174,29 @@ class ReduceLowering {
   // Results of levels that are done, for a phase after theirs.
   void bind_held(absl::Span<const Scalar> kept);
 
+  // Rows, reduced down their columns as well: `chunk` rows make an item, which leaves a row of partial
+  // results; of more than kSumBlock rows each so many have a row of scratch of their own, which is added.
+  struct Blocks {
+    int64_t rows, chunk, parts, step;
+    int64_t steps() const { return (chunk + step - 1) / step; }
+  };
+  Blocks blocks() const;
+  Status analyse_down();
+  Status lower_down();
+  // The rows of an item; `start`: the first.
+  void rows_down(std::vector<Stmt>* body, absl::Span<const Scalar> outer, Scalar start, const Blocks& b);
+  void row(std::vector<Stmt>* body, absl::Span<const Scalar> kept);
+  // A loop along a row; where it is.
+  std::vector<Stmt>* along_row(std::vector<Stmt>* body, Scalar* column);
+  // Memory for a row of the down reductions' values in each of `rows`.
+  std::vector<std::vector<int64_t>> row_buffers(std::string_view name, int64_t rows, Role role);
+  void clear_row(std::vector<Stmt>* body, const std::vector<std::vector<int64_t>>& buffers, Scalar start);
+  void combine_at(std::vector<Stmt>* body, size_t group, const std::vector<int64_t>& buffers, Scalar at,
+                  const std::vector<Value>& x);
+  // Combines the values at `full` into the row at hand.
+  void add_down(std::vector<Stmt>* body, const Index& full);
+  void combine_rows(const std::vector<std::vector<int64_t>>& buffers, const Blocks& b);
+
   Kernel& k_;
   scalar::Graph& g_;
   const Computation& fused_;
@@ -184,6 +214,14 @@ class ReduceLowering {
   };
   std::vector<Held> held_;
   std::vector<std::pair<const Instr*, int64_t>> scratch_;  // values and their buffers
+  // Reductions of a row program down its columns: their dimensions, those that neither they nor the rows'
+  // reduce, what they keep, the outputs made of their results, by number.
+  std::vector<const Instr*> downs_;
+  Dims down_, outer_, outer_dims_, down_kept_, down_kept_dims_;
+  absl::flat_hash_set<size_t> down_outputs_;
+  std::vector<Group> down_groups_;
+  std::vector<std::vector<int64_t>> down_row_;  // where an item combines values, from `down_start_` on
+  Scalar down_start_;
 };
 
 }  // namespace braze::loop

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/fuel.h"
 #include "loop/lower.h"
@@ -181,8 +182,8 @@ class Merger {
     at(g) = std::move(merged);
   }
 
-  // The dimensions of a group that reduces rows, and nothing else; null: it is not one, or its rows are
-  // too long to be read again from a cache near by.
+  // The dimensions of a group that reduces rows, perhaps columns too, and nothing else; null: it is not one,
+  // or its rows are too long to be read again from a cache near by.
   const Dims* row_space(const Group& g) {
     constexpr int64_t kLongest = 8192;
     const Dims* full = space(g);
@@ -190,8 +191,8 @@ class Merger {
     if (!full || full->empty() || full->back() > kLongest) return nullptr;
     for (const Instr* m : g.members) {
       if (m->op != Op::kReduce || loop::is_tiny_reduction(*m)) continue;
-      if (!reduces_rows(*m, *full)) return nullptr;
-      reduces = true;
+      if (reduces_rows(*m, *full)) reduces = true;
+      else if (!reduces_columns(*m, *full)) return nullptr;
     }
     return reduces ? full : nullptr;
   }
@@ -200,6 +201,11 @@ class Merger {
     const Dims& dims = r.as<DimsAttrs>().dimensions;
     return r.operand(0)->shape.dims == full && dims.size() == 1 &&
            dims[0] == static_cast<int64_t>(full.size()) - 1;
+  }
+
+  static bool reduces_columns(const Instr& r, const Dims& full) {
+    return r.operand(0)->shape.dims == full &&
+           !absl::c_linear_search(r.as<DimsAttrs>().dimensions, static_cast<int64_t>(full.size()) - 1);
   }
 
   // Does it have one value for each element of `full`, or one for each row of it?
