@@ -332,7 +332,7 @@ std::vector<std::vector<Value>> ReduceLowering::nest(std::vector<Stmt>* body, co
     next = nest(&loop->body, ranges, depth + 1, groups, vars, full, level);
   } else {
     keep_in_scratch(&loop->body, level, full);
-    if (stores_in_pass_) store_full_outputs(&loop->body, full);
+    if (stores_in_pass_) store_at(&loop->body, full);
     for (size_t i = 0; i < groups.size(); ++i) {
       const Instr* r = groups[i].reduce;
       std::vector<Value> x;
@@ -354,7 +354,7 @@ std::vector<std::vector<Value>> ReduceLowering::nest(std::vector<Stmt>* body, co
 }
 
 void ReduceLowering::keep_in_scratch(std::vector<Stmt>* body, size_t level, const Index& full) {
-  if (column_ || split_ || product(red_dims_) * 8 > facts_.l2_bytes / 2) return;
+  if (column_ || split_ || stores_in_pass_ || product(red_dims_) * 8 > facts_.l2_bytes / 2) return;
   for (const Instr* i : expensive_at(level)) {
     Value v = e_.element(i, full);
     if (v.is_complex()) continue;
@@ -535,8 +535,7 @@ void ReduceLowering::final_pass(Frame& f, std::vector<Range> ranges) {
     body->push_back(make_loop(loop));
     body = &loop->body;
   }
-  store_full_outputs(body, full);
-  add_down(body, full);
+  store_at(body, full);
 }
 
 void ReduceLowering::store_full_outputs(std::vector<Stmt>* body, const Index& full) {

@@ -7,6 +7,8 @@
 // element, into a row that stays in the first cache; at the end of the block this row is one of partial
 // results in the workspace, which a second phase combines. Blocks depend on the shape alone, so values do
 // not depend on threads. A long block adds up short ones, so that errors do not grow with its length.
+// No dimension behind C is kept (a bias for each head and query): an item would read short pieces of memory
+// far apart, which takes as long as reading all once more.
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
@@ -44,30 +46,40 @@ Status ReduceLowering::analyse_down() {
       return unimplemented("a kernel output of neither the full nor a reduced shape");
     }
   }
-  int64_t row = product(red_dims_), bytes = 0;
-  for (const Instr* r : downs_)
-    for (size_t j = 0; j < r->operands.size() / 2; ++j)
-      bytes += row * std::max(byte_size(r->operand(static_cast<int64_t>(j))->shape.dtype), 4);
-  if (row < facts_.lanes(4)) return unimplemented("reductions along short rows and down columns");
-  if (bytes > facts_.l2_bytes / 8) return unimplemented("reductions along long rows and down columns");
+  // Without a pass that needs another's result there is one pass.
+  stores_in_pass_ = levels_.reduces.size() == 1;
+  for (const Instr* r : downs_) stores_in_pass_ &= levels_.level[r] == 0;
+  for (const Instr* o : outs_)
+    if (o->shape.dims == full_ && levels_.level[o] > 0) stores_in_pass_ = false;
+  if (product(red_dims_) < facts_.lanes(4)) return unimplemented("reductions along short rows and down columns");
+  if (row_bytes() > facts_.l2_bytes / 8) return unimplemented("reductions along long rows and down columns");
   const Blocks b = blocks();
-  if (b.rows < kLeastRows || (product(outer_dims_) * b.parts < 8 && product(full_) >= (1 << 14)))
+  if (absl::c_any_of(outer_, [&](int64_t d) { return full_[d] > 1 && d > down_[0]; }))
+    return unimplemented("reductions along rows and down columns that lie apart");
+  if (b.rows < kLeastRows || (b.items() < 8 && product(full_) >= (1 << 14)))
     return unimplemented("reductions along few rows and down columns");
   return absl::OkStatus();
 }
 
+int64_t ReduceLowering::row_bytes() const {
+  int64_t bytes = 0;
+  for (const Instr* r : downs_)
+    for (size_t j = 0; j < r->operands.size() / 2; ++j)
+      bytes += std::max(byte_size(r->operand(static_cast<int64_t>(j))->shape.dtype), 4);
+  return bytes * product(red_dims_);
+}
+
 ReduceLowering::Blocks ReduceLowering::blocks() const {
-  Blocks b{1, 0, 0, kSumBlock};
+  Blocks b;
   for (int64_t d : down_) b.rows *= full_[d];
-  const int64_t outer = std::max<int64_t>(product(outer_dims_), 1);
-  const int64_t parts = (kItems + outer - 1) / outer;
+  b.outer = product(outer_dims_);
+  const int64_t parts = (kItems + b.outer - 1) / std::max<int64_t>(b.outer, 1);
   b.chunk = std::clamp(b.rows / parts, kLeastRows, kSumBlock);
   if ((b.rows + b.chunk - 1) / b.chunk > kMostParts) {
     const int64_t most = (b.rows + kMostParts - 1) / kMostParts;
     b.chunk = (most + kSumBlock - 1) / kSumBlock * kSumBlock;
   }
   b.step = std::min(b.chunk, kSumBlock);
-  b.parts = (b.rows + b.chunk - 1) / b.chunk;
   return b;
 }
 
@@ -103,11 +115,8 @@ void ReduceLowering::clear_row(std::vector<Stmt>* body, const std::vector<std::v
       store_value(k_, inner, buffers[i][j], g_.add(start, column), down_groups_[i].init[j]);
 }
 
-void ReduceLowering::combine_at(std::vector<Stmt>* body, size_t group, const std::vector<int64_t>& buffers,
-                                Scalar at, const std::vector<Value>& x) {
-  const Group& grp = down_groups_[group];
-  // All are read before one is stored.
-  std::vector<Value> old = load_group(grp.types, buffers, 0, at);
+std::vector<Value> ReduceLowering::let_row(std::vector<Stmt>* body, size_t group,
+                                           const std::vector<int64_t>& buffers, Scalar at) {
   const auto bind = [&](Scalar* s) {
     Stmt let;
     let.kind = Stmt::Kind::kLet;
@@ -115,17 +124,28 @@ void ReduceLowering::combine_at(std::vector<Stmt>* body, size_t group, const std
     *s = g_.var(let.let.type, let.let.var);
     body->push_back(std::move(let));
   };
-  for (Value& v : old) {
+  std::vector<Value> out = load_group(down_groups_[group].types, buffers, 0, at);
+  for (Value& v : out) {
     bind(&v.re);
     if (v.im) bind(&v.im);
   }
-  const std::vector<Value> next = combine(grp, old, x);
+  return out;
+}
+
+void ReduceLowering::combine_at(std::vector<Stmt>* body, size_t group, const std::vector<int64_t>& buffers,
+                                Scalar at, absl::Span<const Value> old, absl::Span<const Value> x) {
+  const std::vector<Value> next = combine(down_groups_[group], old, x);
   for (size_t j = 0; j < buffers.size(); ++j) store_value(k_, body, buffers[j], at, next[j]);
 }
 
-void ReduceLowering::add_down(std::vector<Stmt>* body, const Index& full) {
+void ReduceLowering::store_at(std::vector<Stmt>* body, const Index& full) {
+  if (downs_.empty()) return store_full_outputs(body, full);
   Index red;
   for (int64_t d : reduced_) red.push_back(full[d]);
+  const Scalar at = g_.add(down_start_, e_.offset(red_dims_, red));
+  std::vector<std::vector<Value>> old;
+  for (size_t i = 0; i < down_groups_.size(); ++i) old.push_back(let_row(body, i, down_row_[i], at));
+  store_full_outputs(body, full);
   for (size_t i = 0; i < down_groups_.size(); ++i) {
     const Group& grp = down_groups_[i];
     std::vector<Value> x;
@@ -133,7 +153,7 @@ void ReduceLowering::add_down(std::vector<Stmt>* body, const Index& full) {
       const Instr* o = grp.reduce->operand(static_cast<int64_t>(j));
       x.push_back(converted(e_.element(o, full), o->shape.dtype, grp.types[j]));
     }
-    combine_at(body, i, down_row_[i], g_.add(down_start_, e_.offset(red_dims_, red)), x);
+    combine_at(body, i, down_row_[i], at, old[i], x);
   }
 }
 
@@ -146,6 +166,7 @@ void ReduceLowering::row(std::vector<Stmt>* body, absl::Span<const Scalar> kept)
     bind_results(groups, kept);
   }
   store_kept_outputs(body, kept);
+  if (stores_in_pass_) return;
   Frame f;
   f.kept.assign(kept.begin(), kept.end());
   f.body = body;
@@ -172,43 +193,48 @@ void ReduceLowering::rows_down(std::vector<Stmt>* body, absl::Span<const Scalar>
 
 Status ReduceLowering::lower_down() {
   const Blocks b = blocks();
-  const int64_t columns = product(red_dims_), items = product(outer_dims_) * b.parts;
   for (const Instr* r : downs_) down_groups_.push_back(make_group(r, true));
-  const auto partial = row_buffers("partial", items, Role::kWorkspace);
+  const auto partial = row_buffers("partial", b.items(), Role::kWorkspace);
   Frame f;
   f.phase.item_var = k_.new_var();
-  f.phase.items = items;
-  f.item = g_.index_var(f.phase.item_var, items);
-  const Scalar part = g_.rem(f.item, e_.index_const(b.parts));
-  const Index outer = e_.delinearize(g_.div(f.item, e_.index_const(b.parts)), outer_dims_);
+  f.phase.items = b.items();
+  f.item = g_.index_var(f.phase.item_var, std::max<int64_t>(b.items(), 1));
+  const Scalar part = g_.rem(f.item, e_.index_const(b.parts()));
+  const Index outer = e_.delinearize(g_.div(f.item, e_.index_const(b.parts())), outer_dims_);
   const Scalar start = g_.mul(part, e_.index_const(b.chunk));
-  const Scalar slot = g_.mul(f.item, e_.index_const(columns));
+  const Scalar slot = g_.mul(f.item, e_.index_const(product(red_dims_)));
   clear_row(&f.phase.body, partial, slot);
   down_row_ = partial, down_start_ = slot;
-  if (b.steps() == 1) {
-    rows_down(&f.phase.body, outer, start, b);
-  } else {
-    auto steps = std::make_shared<Loop>();
-    steps->var = k_.new_var();
-    steps->extent = b.steps();
-    if (b.rows % b.chunk != 0) {
-      const Scalar left = g_.sub(e_.index_const(b.rows + b.step - 1), start);
-      steps->count = g_.min(e_.index_const(b.steps()), g_.div(left, e_.index_const(b.step)));
-    }
-    down_row_ = row_buffers("step", 1, Role::kScratch), down_start_ = e_.index_const(0);
-    clear_row(&steps->body, down_row_, down_start_);
-    const Scalar step = g_.mul(g_.index_var(steps->var, b.steps()), e_.index_const(b.step));
-    rows_down(&steps->body, outer, g_.add(start, step), b);
-    Scalar column;
-    std::vector<Stmt>* inner = along_row(&steps->body, &column);
-    for (size_t i = 0; i < down_groups_.size(); ++i)
-      combine_at(inner, i, partial[i], g_.add(slot, column),
-                 load_group(down_groups_[i].types, down_row_[i], 0, column));
-    f.phase.body.push_back(make_loop(steps));
-  }
-  close_frame(f, static_cast<double>(b.chunk * columns));
+  if (b.steps() == 1) rows_down(&f.phase.body, outer, start, b);
+  else in_steps(&f.phase.body, outer, start, b);
+  close_frame(f, static_cast<double>(b.chunk * product(red_dims_)));
   combine_rows(partial, b);
   return absl::OkStatus();
+}
+
+void ReduceLowering::in_steps(std::vector<Stmt>* body, absl::Span<const Scalar> outer, Scalar start,
+                              const Blocks& b) {
+  auto steps = std::make_shared<Loop>();
+  steps->var = k_.new_var();
+  steps->extent = b.steps();
+  if (b.rows % b.chunk != 0) {
+    const Scalar left = g_.sub(e_.index_const(b.rows + b.step - 1), start);
+    steps->count = g_.min(e_.index_const(b.steps()), g_.div(left, e_.index_const(b.step)));
+  }
+  const auto partial = down_row_;
+  const Scalar slot = down_start_;
+  down_row_ = row_buffers("step", 1, Role::kScratch), down_start_ = e_.index_const(0);
+  clear_row(&steps->body, down_row_, down_start_);
+  const Scalar step = g_.mul(g_.index_var(steps->var, b.steps()), e_.index_const(b.step));
+  rows_down(&steps->body, outer, g_.add(start, step), b);
+  Scalar column;
+  std::vector<Stmt>* inner = along_row(&steps->body, &column);
+  for (size_t i = 0; i < down_groups_.size(); ++i) {
+    const std::vector<Value> sum = let_row(inner, i, partial[i], g_.add(slot, column));
+    combine_at(inner, i, partial[i], g_.add(slot, column), sum,
+               load_group(down_groups_[i].types, down_row_[i], 0, column));
+  }
+  body->push_back(make_loop(steps));
 }
 
 void ReduceLowering::combine_rows(const std::vector<std::vector<int64_t>>& buffers, const Blocks& b) {
@@ -220,9 +246,9 @@ void ReduceLowering::combine_rows(const std::vector<std::vector<int64_t>>& buffe
     (absl::c_binary_search(reduced_, down_kept_[i]) ? red : outer).push_back(f.kept[i]);
   auto loop = std::make_shared<Loop>();
   loop->var = k_.new_var();
-  loop->extent = b.parts;
-  const Scalar item = g_.add(g_.mul(e_.offset(outer_dims_, outer), e_.index_const(b.parts)),
-                             g_.index_var(loop->var, b.parts));
+  loop->extent = b.parts();
+  const Scalar item = g_.add(g_.mul(e_.offset(outer_dims_, outer), e_.index_const(b.parts())),
+                             g_.index_var(loop->var, b.parts()));
   const Scalar at = g_.add(g_.mul(item, e_.index_const(product(red_dims_))), e_.offset(red_dims_, red));
   std::vector<Group> groups;
   for (size_t i = 0; i < downs_.size(); ++i) {
@@ -239,7 +265,7 @@ void ReduceLowering::combine_rows(const std::vector<std::vector<int64_t>>& buffe
   for (size_t o : down_outputs_)
     store_value(k_, f.body, first_output(fused_) + static_cast<int64_t>(o),
                 e_.offset(down_kept_dims_, f.kept), e_.element(outs_[o], f.kept));
-  close_frame(f, static_cast<double>(b.parts));
+  close_frame(f, static_cast<double>(b.parts()));
 }
 
 }  // namespace braze::loop

@@ -174,27 +174,35 @@ class ReduceLowering {
   // Results of levels that are done, for a phase after theirs.
   void bind_held(absl::Span<const Scalar> kept);
 
-  // Rows, reduced down their columns as well: `chunk` rows make an item, which leaves a row of partial
-  // results; of more than kSumBlock rows each so many have a row of scratch of their own, which is added.
+  // Rows, reduced down their columns as well: `rows` for each of `outer` results. `chunk` of them make an item,
+  // which leaves a row of partial results; where these are more than `step` rows, so many at a time have a row
+  // of scratch of their own first.
   struct Blocks {
-    int64_t rows, chunk, parts, step;
+    int64_t rows = 1, outer = 1, chunk = 1, step = 1;
+    int64_t parts() const { return (rows + chunk - 1) / chunk; }
+    int64_t items() const { return outer * parts(); }
     int64_t steps() const { return (chunk + step - 1) / step; }
   };
   Blocks blocks() const;
+  int64_t row_bytes() const;  // of the down reductions' values
   Status analyse_down();
   Status lower_down();
-  // The rows of an item; `start`: the first.
+  // The rows of an item from `start` on, at most a step, or all of them in steps.
   void rows_down(std::vector<Stmt>* body, absl::Span<const Scalar> outer, Scalar start, const Blocks& b);
+  void in_steps(std::vector<Stmt>* body, absl::Span<const Scalar> outer, Scalar start, const Blocks& b);
   void row(std::vector<Stmt>* body, absl::Span<const Scalar> kept);
   // A loop along a row; where it is.
   std::vector<Stmt>* along_row(std::vector<Stmt>* body, Scalar* column);
-  // Memory for a row of the down reductions' values in each of `rows`.
+  // Memory for rows of the down reductions' values.
   std::vector<std::vector<int64_t>> row_buffers(std::string_view name, int64_t rows, Role role);
   void clear_row(std::vector<Stmt>* body, const std::vector<std::vector<int64_t>>& buffers, Scalar start);
+  // A group's values in a row, loaded before what is stored next: a processor takes a load for one of what has
+  // just been stored as far from the start of another page.
+  std::vector<Value> let_row(std::vector<Stmt>* body, size_t group, const std::vector<int64_t>& buffers, Scalar at);
   void combine_at(std::vector<Stmt>* body, size_t group, const std::vector<int64_t>& buffers, Scalar at,
-                  const std::vector<Value>& x);
-  // Combines the values at `full` into the row at hand.
-  void add_down(std::vector<Stmt>* body, const Index& full);
+                  absl::Span<const Value> old, absl::Span<const Value> x);
+  // Stores the full outputs at `full` and combines the values there into the row at hand.
+  void store_at(std::vector<Stmt>* body, const Index& full);
   void combine_rows(const std::vector<std::vector<int64_t>>& buffers, const Blocks& b);
 
   Kernel& k_;

@@ -208,13 +208,15 @@ class Merger {
            !absl::c_linear_search(r.as<DimsAttrs>().dimensions, static_cast<int64_t>(full.size()) - 1);
   }
 
-  // Does it have one value for each element of `full`, or one for each row of it?
+  // Does it have one value for each element of `full`, or one for each row of it? Or does it move what the
+  // rows share?
   static bool along_rows(const Instr& m, const Dims& full) {
     if (!m.shape.is_array()) return false;
     if (m.op == Op::kReduce) return !loop::is_tiny_reduction(m) && reduces_rows(m, full);
     if (!def(m).has(kElementwise) && m.op != Op::kBroadcast && m.op != Op::kReshape) return false;
     const Dims& dims = m.shape.dims;
     if (dims == full) return true;
+    if (!def(m).has(kElementwise) && m.shape.elements() <= full.back()) return true;
     const size_t lead = full.size() - 1;
     return dims.size() >= lead && std::equal(full.begin(), full.end() - 1, dims.begin()) &&
            std::all_of(dims.begin() + lead, dims.end(), [](int64_t d) { return d == 1; });

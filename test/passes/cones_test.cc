@@ -12,7 +12,7 @@ namespace {
 std::pair<int, bool> kernels(const std::string& body, int64_t n) {
   auto m = parse_hlo("HloModule t\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
                      "ENTRY e {\n  z = f32[] constant(0)\n  two = f32[] constant(2)\n"
-                     "  twos = f32[512,600] broadcast(two), dimensions={}\n" + body + "}\n");
+                     "  twos = f32[64,60,80] broadcast(two), dimensions={}\n" + body + "}\n");
   EXPECT_TRUE(m.ok()) << m.status();
   if (!m.ok() || !fuse(**m, FuseOptions()).ok()) return {-1, false};
   std::pair<int, bool> found;
@@ -25,34 +25,35 @@ std::pair<int, bool> kernels(const std::string& body, int64_t n) {
   return found;
 }
 
-constexpr int64_t kAll = 512 * 600;
+constexpr int64_t kAll = 64 * 60 * 80;
+// Of dimensions that have one in common: two kernels.
 const char* const kReductions =
-    "  rows = f32[512] reduce(v, z), dimensions={1}, to_apply=add\n"
-    "  columns = f32[600] reduce(v, z), dimensions={0}, to_apply=add\n";
+    "  rows = f32[64] reduce(v, z), dimensions={1,2}, to_apply=add\n"
+    "  columns = f32[80] reduce(v, z), dimensions={0,1}, to_apply=add\n";
 
 TEST(Cones, AReadOfTheArgumentInPlaceOfOneOfTheValue) {
-  const auto found = kernels(std::string("  x = f32[512,600] parameter(0)\n  m = f32[512,600] multiply(x, twos)\n"
-                                         "  v = f32[512,600] add(m, x)\n") + kReductions +
-                             "  ROOT r = (f32[512], f32[600]) tuple(rows, columns)\n", kAll);
+  const auto found = kernels(std::string("  x = f32[64,60,80] parameter(0)\n  m = f32[64,60,80] multiply(x, twos)\n"
+                                         "  v = f32[64,60,80] add(m, x)\n") + kReductions +
+                             "  ROOT r = (f32[64], f32[80]) tuple(rows, columns)\n", kAll);
   EXPECT_EQ(found.first, 2);
   EXPECT_FALSE(found.second);
 }
 
 TEST(Cones, TwoArgumentsWouldHaveToLiveForOne) {
-  EXPECT_TRUE(kernels(std::string("  x = f32[512,600] parameter(0)\n  y = f32[512,600] parameter(1)\n"
-                                  "  v = f32[512,600] add(x, y)\n") + kReductions +
-                      "  ROOT r = (f32[512], f32[600]) tuple(rows, columns)\n", kAll).second);
+  EXPECT_TRUE(kernels(std::string("  x = f32[64,60,80] parameter(0)\n  y = f32[64,60,80] parameter(1)\n"
+                                  "  v = f32[64,60,80] add(x, y)\n") + kReductions +
+                      "  ROOT r = (f32[64], f32[80]) tuple(rows, columns)\n", kAll).second);
 }
 
 TEST(Cones, WhatIsExpensiveIsComputedOnce) {
-  EXPECT_TRUE(kernels(std::string("  x = f32[512,600] parameter(0)\n  e = f32[512,600] tan(x)\n  f = f32[512,600] tan(e)\n"
-                                  "  v = f32[512,600] power(f, e)\n") + kReductions +
-                      "  ROOT r = (f32[512], f32[600]) tuple(rows, columns)\n", kAll).second);
+  EXPECT_TRUE(kernels(std::string("  x = f32[64,60,80] parameter(0)\n  e = f32[64,60,80] tan(x)\n  f = f32[64,60,80] tan(e)\n"
+                                  "  v = f32[64,60,80] power(f, e)\n") + kReductions +
+                      "  ROOT r = (f32[64], f32[80]) tuple(rows, columns)\n", kAll).second);
 }
 
 TEST(Cones, AResultIsWrittenAnyway) {
-  EXPECT_TRUE(kernels(std::string("  x = f32[512,600] parameter(0)\n  v = f32[512,600] multiply(x, twos)\n") + kReductions +
-                      "  ROOT r = (f32[512], f32[600], f32[512,600]) tuple(rows, columns, v)\n", kAll).second);
+  EXPECT_TRUE(kernels(std::string("  x = f32[64,60,80] parameter(0)\n  v = f32[64,60,80] multiply(x, twos)\n") + kReductions +
+                      "  ROOT r = (f32[64], f32[80], f32[64,60,80]) tuple(rows, columns, v)\n", kAll).second);
 }
 
 }  // namespace
