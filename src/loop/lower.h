@@ -7,6 +7,7 @@
 //   lower_pieces.cc       the same, rows put together from pieces
 //   lower_transpose.cc    the same, of arrays read along another dimension than written, in tiles
 //   lower_reduce.cc       reductions and row programs (softmax, normalisations)
+//   lower_reduce_down.cc  row programs that also reduce down their columns (gradients of normalisations)
 //   lower_contraction.cc  dot and convolution with an epilogue
 //   lower_chain.cc        dot, row program, dot (attention) on tiles of rows
 //   lower_update.cc       dynamic-update-slice and scatter, in place

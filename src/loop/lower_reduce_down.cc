@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kItems = 64;       // wanted: enough for many threads
 constexpr int64_t kLeastRows = 8;    // of a block: what is added to memory traffic is little
 constexpr int64_t kMostParts = 256;  // the second phase combines so many one after the other
+constexpr int64_t kFew = 16;         // after which that begins another sum
 constexpr int64_t kColumns = 64;     // of an item of the second phase
 
 }  // namespace
@@ -244,22 +245,29 @@ void ReduceLowering::combine_rows(const std::vector<std::vector<int64_t>>& buffe
   Index outer, red;
   for (size_t i = 0; i < down_kept_.size(); ++i)
     (absl::c_binary_search(reduced_, down_kept_[i]) ? red : outer).push_back(f.kept[i]);
-  auto loop = std::make_shared<Loop>();
-  loop->var = k_.new_var();
-  loop->extent = b.parts();
-  const Scalar item = g_.add(g_.mul(e_.offset(outer_dims_, outer), e_.index_const(b.parts())),
-                             g_.index_var(loop->var, b.parts()));
+  // As many parts of parts as each has parts, about: sums of sums of sums.
+  const int64_t parts = b.parts(), few = parts > 2 * kFew ? kFew : parts;
+  auto loop = std::make_shared<Loop>(), inner = std::make_shared<Loop>();
+  loop->var = k_.new_var(), inner->var = k_.new_var();
+  loop->extent = (parts + few - 1) / few, inner->extent = few;
+  const Scalar first = g_.mul(g_.index_var(loop->var, loop->extent), e_.index_const(few));
+  if (parts % few != 0) inner->count = g_.min(e_.index_const(few), g_.sub(e_.index_const(parts), first));
+  const Scalar part = g_.add(first, g_.index_var(inner->var, few));
+  const Scalar item = g_.add(g_.mul(e_.offset(outer_dims_, outer), e_.index_const(parts)), part);
   const Scalar at = g_.add(g_.mul(item, e_.index_const(product(red_dims_))), e_.offset(red_dims_, red));
   std::vector<Group> groups;
   for (size_t i = 0; i < downs_.size(); ++i) {
     Group grp = make_group(downs_[i]);
-    std::vector<Value> vars;
-    Accumulator a = open(grp, grp.init, &vars);
-    flatten(combine(grp, vars, load_group(grp.types, buffers[i], 0, at)), &a.next);
+    std::vector<Value> vars, inner_vars;
+    Accumulator a = open(grp, grp.init, &vars), sum = open(grp, make_group(downs_[i], true).init, &inner_vars);
+    flatten(combine(grp, inner_vars, load_group(grp.types, buffers[i], 0, at)), &sum.next);
+    flatten(combine(grp, vars, results(sum, grp)), &a.next);
     grp.current = results(a, grp);
+    inner->accumulators.push_back(std::move(sum));
     loop->accumulators.push_back(std::move(a));
     groups.push_back(std::move(grp));
   }
+  loop->body.push_back(make_loop(inner));
   f.body->push_back(make_loop(loop));
   bind_results(groups, f.kept);
   for (size_t o : down_outputs_)

@@ -30,6 +30,7 @@ struct Groups {
 //   m = f(g, m0); p = p0 - h(m)    two kernels, m written and read again
 //     => (m, p) = one kernel       (an optimizer's update)
 //   sum(x), sum(x * x)             two passes over x => one
+//   y = f(x, sum(x, rows)), sum(y, columns)   x read, y written and read again => one pass
 //
 // and then moves what only one of them reads any more into it, where it walks rows.
 //

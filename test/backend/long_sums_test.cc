@@ -52,5 +52,32 @@ TEST(LongSums, KeepTheirDigits) {
       }
 }
 
+// Where rows and columns are summed in one pass.
+TEST(LongSums, OfBothDimensionsKeepTheirDigits) {
+  for (int64_t n : {4096, 50003}) {
+    auto m = std::make_unique<Module>("sums");
+    Computation* c = m->add_computation("main");
+    m->set_entry(c);
+    Builder b(c);
+    const Shape shape = Shape::array(Dtype::kF32, {n, 48});
+    Instr* x = b.parameter(0, shape);
+    Instr* zero = b.scalar(Dtype::kF32, 0);
+    c->set_root(b.tuple({b.reduce(Op::kAdd, x, zero, {0}), b.reduce(Op::kAdd, x, zero, {1})}));
+    ASSERT_TRUE(b.status().ok()) << b.status();
+    Literal in(shape);
+    for (int64_t i = 0; i < in.elements(); ++i) in.set_float(i, 0.1 + 0.01 * std::sin(static_cast<double>(i)));
+    auto exe = compile(std::move(m));
+    ASSERT_TRUE(exe.ok()) << exe.status();
+    EXPECT_EQ((*exe)->stats().kernels, 1);
+    auto got = (*exe)->run({{in}});
+    ASSERT_TRUE(got.ok()) << got.status();
+    for (int64_t k = 0; k < 48; ++k) {
+      long double sum = 0;
+      for (int64_t i = 0; i < n; ++i) sum += in.get_float(i * 48 + k);
+      EXPECT_LT(std::fabs((got->parts()[0].get_float(k) - sum) / sum), 4e-7) << n << " rows, column " << k;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace braze
