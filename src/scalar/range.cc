@@ -76,7 +76,7 @@ Range shifted_right(Op op, Dtype t, Range a, Range b) {
   return unknown(t);
 }
 
-Range range_of(Op op, Dtype t, Range a, Range b, Range c) {
+Range range_of(Op op, Dtype t, Range a, Range b) {
   switch (op) {
     case Op::kAdd: return fitted(t, Wide{a.lo} + b.lo, Wide{a.hi} + b.hi);
     case Op::kSub: return fitted(t, Wide{a.lo} - b.hi, Wide{a.hi} - b.lo);
@@ -94,9 +94,48 @@ Range range_of(Op op, Dtype t, Range a, Range b, Range c) {
       return fitted(t, a.hi <= 0 ? -Wide{a.hi} : Wide{0}, std::max(-Wide{a.lo}, Wide{a.hi}));
     case Op::kPopcnt: case Op::kClz:  // two bits of an s2 make -2
       return bit_size(t) <= type_range(t).hi ? Range{0, bit_size(t)} : type_range(t);
-    case Op::kSelect: return {std::min(b.lo, c.lo), std::max(b.hi, c.hi)};
     default: return unknown(t);
   }
+}
+
+// What x is limited to where `p`, a comparison of x with a constant, is `truth`.
+struct Limit {
+  Scalar x;
+  Range range;
+};
+Limit limit_of(const Graph& g, Scalar p, bool truth) {
+  const Node& n = g[p];
+  if ((n.op != Op::kLt && n.op != Op::kLe) || is_float(g.type(n.args[0])) || g.type(n.args[0]) == Dtype::kU64) return {};
+  const bool left = g.is_const(n.args[1]);
+  if (!left && !g.is_const(n.args[0])) return {};
+  const Scalar x = n.args[left ? 0 : 1];
+  const int64_t c = g.const_int(n.args[left ? 1 : 0]);
+  Range r = g.range(x);
+  // x < c, x ≤ c, x > c or x ≥ c
+  const bool below = left == truth, equal = (n.op == Op::kLe) == truth;
+  if (below ? !equal && c == kMin : !equal && c == kMax) return {};
+  if (below) r.hi = std::min(r.hi, equal ? c : c - 1);
+  else r.lo = std::max(r.lo, equal ? c : c + 1);
+  return {x, r};
+}
+
+// The range of a select's value v where the limit holds: v is x, or x plus a constant. False: v is never chosen.
+bool limited(const Graph& g, const Limit& l, Scalar v, Range* range) {
+  if (!l.x) return true;
+  if (l.range.lo > l.range.hi) return false;
+  const Node& n = g[v];
+  if (v == l.x) *range = l.range;
+  else if (n.op == Op::kAdd && n.args[0] == l.x && g.is_const(n.args[1]))
+    *range = fitted(n.type, Wide{l.range.lo} + g.const_int(n.args[1]), Wide{l.range.hi} + g.const_int(n.args[1]));
+  return true;
+}
+
+// As jnp.mod and negative indices do: x < 0 ? x + n : x.
+Range range_of_select(const Graph& g, const Node& n, Range yes, Range no) {
+  const bool a = limited(g, limit_of(g, n.args[0], true), n.args[1], &yes);
+  const bool b = limited(g, limit_of(g, n.args[0], false), n.args[2], &no);
+  if (a != b) return a ? yes : no;
+  return {std::min(yes.lo, no.lo), std::max(yes.hi, no.hi)};
 }
 
 }  // namespace
@@ -130,8 +169,10 @@ Graph::Facts Graph::facts_of(const Node& n) const {
     f.range = fitted(n.type, r[0].lo, r[0].hi);
   } else if (n.op == Op::kEq || n.op == Op::kNe || n.op == Op::kLt || n.op == Op::kLe) {
     f.range = {0, 1};
+  } else if (n.op == Op::kSelect && all_known) {
+    f.range = range_of_select(*this, n, r[1], r[2]);
   } else if (n.op != Op::kVar && n.op != Op::kLoad && all_known) {
-    f.range = range_of(n.op, n.type, r[0], r[1], r[2]);
+    f.range = range_of(n.op, n.type, r[0], r[1]);
   }
   return f;
 }

@@ -10,7 +10,8 @@
 //   signs          --x = x   |-x| = |x|   ||x|| = |x|   copysign(x, c) = ±|x|
 //   rounding       a rounding of a rounding, or of a converted integer, is the latter
 //   min, max       of x and x = x   of x and the far infinity = x   two constants join
-//   select         on a constant; of equal branches; of not p; of a select on p; of true and false
+//   select         on a constant; of equal branches; of not p; of a select on p; of true and false; what makes a
+//                  remainder positive
 //   not            not not x = x; not of a comparison is the opposite one (floats: of = and ≠ only)
 //   compare        an integer with itself; integers with disjoint ranges (simplify_index.cc)
 #include "scalar/simplify.h"
@@ -155,12 +156,25 @@ Scalar simplify_float(Graph& g, Op op, Dtype t, Scalar a, Scalar b, Scalar c) {
   }
 }
 
+// r < 0 ? r + c : r, where r is x's remainder by c, a power of two: x's low bits.
+Scalar positive_remainder(Graph& g, Scalar p, Scalar t, Scalar f) {
+  if (!is_op(g, f, Op::kRem) || !is_op(g, p, Op::kLt) || !is_op(g, t, Op::kAdd) || !is_signed_int(g.type(f))) return {};
+  const Scalar x = g[f].args[0], c = g[f].args[1];
+  const Node &less = g[p], &sum = g[t];
+  if (less.args[0] != f || !g.is_const(less.args[1]) || g.const_int(less.args[1]) != 0 || sum.args[0] != f ||
+      sum.args[1] != c || !g.is_const(c))
+    return {};
+  const int64_t n = g.const_int(c);
+  return n > 0 && (n & (n - 1)) == 0 ? g.make(Op::kAnd, g.type(f), x, g.constant_int(g.type(f), n - 1)) : Scalar{};
+}
+
 Scalar simplify_select(Graph& g, Scalar p, Scalar t, Scalar f) {
   if (g.is_const(p)) return g.const_int(p) ? t : f;
   if (t == f) return t;
   if (is_op(g, p, Op::kNot)) return g.select(g[p].args[0], f, t);
   if (is_op(g, t, Op::kSelect) && g[t].args[0] == p) return g.select(p, g[t].args[1], f);
   if (is_op(g, f, Op::kSelect) && g[f].args[0] == p) return g.select(p, t, g[f].args[2]);
+  if (const Scalar low = positive_remainder(g, p, t, f)) return low;
   if (!is_pred(g.type(t))) return {};
   if (g.is_const(t)) return g.const_int(t) ? g.logical_or(p, f)
                                            : g.logical_and(g.logical_not(p), f);

@@ -115,10 +115,19 @@ bool empty_interval(const Graph& g, Scalar a, Scalar b) {
          g.is_const(d) && g.const_int(c) >= g.const_int(d);
 }
 
+// x < y and x ≠ y
+bool implies_unequal(const Graph& g, Scalar less, Scalar unequal) {
+  if (!is_op(g, less, Op::kLt) || !is_op(g, unequal, Op::kNe) || is_float(g.type(g[less].args[0]))) return false;
+  const Scalar x = g[less].args[0], y = g[less].args[1], u = g[unequal].args[0], v = g[unequal].args[1];
+  return (x == u && y == v) || (x == v && y == u);
+}
+
 Scalar and_laws(Graph& g, Dtype t, Scalar a, Scalar b) {
   if (a == b) return a;
   if (!g.is_const(b)) {
     if (empty_interval(g, a, b)) return g.constant_int(t, 0);
+    if (implies_unequal(g, a, b)) return a;
+    if (implies_unequal(g, b, a)) return b;
     const bool opposite = (is_op(g, a, Op::kNot) && g[a].args[0] == b) ||
                           (is_op(g, b, Op::kNot) && g[b].args[0] == a);
     return opposite ? g.constant_int(t, 0) : Scalar{};

@@ -93,6 +93,21 @@ TEST_F(Index, ComparisonsAndClamps) {
   EXPECT_EQ(g.max(c(0), g.min(j, c(20))), j);
 }
 
+// jnp.mod makes a remainder positive, an index that counts from the end is made to count from the start.
+TEST_F(Index, LimitsOfSelections) {
+  const Scalar r = g.rem(g.sub(i, j), c(7)), none = c(0);
+  const Scalar positive = g.select(g.logical_and(g.lt(r, none), g.ne(r, none)), g.add(r, c(7)), r);
+  EXPECT_EQ(g.range(positive).lo, 0);
+  EXPECT_EQ(g.range(positive).hi, 6);
+  EXPECT_EQ(g.select(g.lt(positive, none), g.add(positive, c(7)), positive), positive);
+  EXPECT_EQ(g.min(g.max(positive, none), c(6)), positive);
+  const Scalar x = g.sub(i, j), low = g.rem(x, c(8));
+  EXPECT_EQ(g.select(g.lt(low, none), g.add(low, c(8)), low), g.make(Op::kAnd, kT, x, c(7)));
+  const Scalar below = g.select(g.le(i, c(9)), i, c(3)), above = g.select(g.lt(c(90), i), i, c(95));
+  EXPECT_EQ(g.range(below).hi, 9);
+  EXPECT_EQ(g.range(above).lo, 91);
+}
+
 TEST_F(Index, AcrossCasts) {
   const Scalar v = g.index_var(7, 1000, Dtype::kS32);
   const Scalar x = g.cast(kT, g.add(g.mul(v, c(4, Dtype::kS32)), c(3, Dtype::kS32)));
@@ -110,8 +125,21 @@ Scalar random_index(Graph& g, std::mt19937_64& rng, int depth, Dtype t, const in
   const Scalar a = random_index(g, rng, depth - 1, t, extents);
   const int64_t factors[] = {2, 3, 4, 5, 6, 8, 12, 16, 64};
   const Scalar f = g.constant_int(t, factors[rng() % 9]);
-  switch (rng() % 9) {
+  switch (rng() % 11) {
     case 0: case 1: return g.add(a, random_index(g, rng, depth - 1, t, extents));
+    case 9: {  // limits: what a comparison with a constant tells of either side
+      const Scalar limit = g.constant_int(t, static_cast<int64_t>(rng() % 30));
+      const Scalar p = rng() % 4 == 0   ? g.lt(a, limit)
+                       : rng() % 3 == 0 ? g.le(a, limit)
+                       : rng() % 2 == 0 ? g.lt(limit, a)
+                                        : g.le(limit, a);
+      const Scalar moved = g.add(a, g.sub(f, limit));
+      return rng() % 2 == 0 ? g.select(p, moved, a) : g.select(p, a, moved);
+    }
+    case 10: {
+      const Scalar r = g.rem(a, f);
+      return g.select(g.lt(r, g.constant_int(t, 0)), g.add(r, f), r);
+    }
     case 2: return g.sub(a, random_index(g, rng, depth - 1, t, extents));
     case 3: case 4: return g.mul(a, f);
     case 5: return g.rem(a, f);
