@@ -16,6 +16,7 @@ constexpr int64_t kLeastAhead = 128 << 10;  // bytes of b worth bringing ahead
 constexpr int64_t kWideShares = 8;  // shares that the columns of a wide product should be even in
 constexpr int64_t kWideItems = 32;
 constexpr int64_t kWideRows = 40;  // with fewer, asking for blocks ahead is a tenth of the work: only if b is far
+constexpr int64_t kPage = 4096, kMostInSet = 8;  // bytes; rows
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -102,11 +103,18 @@ double output_cost(const GemmShape& s, const Target& target, int64_t rows, int64
   return cost * (0.7 + 0.3 * uneven) * (1 + 0.02 * (rest != 0) + 0.01 * (shorter != 0));
 }
 
+// Rows of the left side that lie a multiple of a page apart, read where they are, share a set of the first level
+// cache: more of them than it has ways would come from the second one at each step.
+int64_t most_rows(const GemmSpec& p, GemmHooked hooked) {
+  const bool in_place = !hooked.lhs && p.lhs == p.acc && p.k.back().lhs == 1;
+  return in_place && p.lhs_m * byte_size(p.lhs) % kPage == 0 ? kMostInSet : 16;
+}
+
 // Picks the register tile of least cost.
-void choose_tile(GemmShape& s, const Target& target) {
-  const int64_t m = s.spec.m, vectors = ceil_div(s.spec.n, s.w);
+void choose_tile(GemmShape& s, const Target& target, GemmHooked hooked) {
+  const int64_t m = s.spec.m, vectors = ceil_div(s.spec.n, s.w), most_m = std::min(m, most_rows(s.spec, hooked));
   double best = 0;
-  for (int rows = 1; rows <= 16 && rows <= m; ++rows) {
+  for (int rows = 1; rows <= most_m; ++rows) {
     const int64_t most = std::min<int64_t>(tile_vectors(rows, target), vectors);
     // Narrow panels cost passes over the left side: only the widest few.
     for (int64_t v = most; v >= 1 && v >= most - 2; --v) {
@@ -305,7 +313,7 @@ void choose_steps(GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   s.parts = 1;
   s.mid_block = 1;
-  choose_tile(s, target);
+  choose_tile(s, target, hooked);
   choose_words(s, target, hooked);
   choose_k_blocks(s, s.row_tiles == 1
                          ? kInnerBlockOneTile

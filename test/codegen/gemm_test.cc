@@ -325,6 +325,21 @@ TEST(Gemm, WideRightSide) {
   EXPECT_GE(plan->phases[0].items, 16);
 }
 
+// Rows a page apart share a set of the first level cache, unless they are packed.
+TEST(Gemm, RowsAPageApartMakeSmallTiles) {
+  const Target target = testing::level_target("avx512");
+  GemmSpec s;
+  s.m = 1024, s.n = 7, s.lhs_m = 1000, s.rhs_n = 1, s.out_m = 7;
+  s.k = {{1000, 1, 7}};
+  const int free = shape_gemm(s, target, {}).mr;
+  s.lhs_m = 1024;
+  EXPECT_LE(shape_gemm(s, target, {}).mr, 8);
+  EXPECT_EQ(shape_gemm(s, target, {.lhs = true}).mr, free);
+  if (target.avx512) {
+    EXPECT_GT(free, 8);
+  }
+}
+
 // A few rows have too little work to hide requests behind, unless their right side comes from memory.
 TEST(Gemm, FewRowsAskForFarBlocksOnly) {
   Target target = testing::level_target("avx512");
