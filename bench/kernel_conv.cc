@@ -17,6 +17,7 @@ struct Shape {
   Pass pass = Pass::kForward;
   bool depthwise = false;
   bool nchw = false;  // and OIHW
+  bool residual = false;
   int64_t out() const { return (in + 2 * pad - window) / stride + 1; }
   double flops() const {
     return 2.0 * static_cast<double>(batch * out() * out() * window * window * f) *
@@ -104,18 +105,35 @@ llvm::Value* relu(llvm::IRBuilderBase& b, const HookArgs& a) {
   return b.CreateSelect(b.CreateFCmpOGT(a.acc, zero), a.acc, zero);
 }
 
+// Adds the element of a fourth buffer at the output's place.
+HookArgs residual(llvm::IRBuilderBase& b, HookArgs a, int64_t o, int64_t f) {
+  llvm::Type* ptr = b.getPtrTy();
+  llvm::Value* base = b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, a.buffers, 3));
+  auto mul = [&](llvm::Value* x, int64_t c) { return b.CreateMul(x, b.getInt64(static_cast<uint64_t>(c))); };
+  llvm::Value* at = b.CreateAdd(mul(b.CreateAdd(mul(b.CreateAdd(mul(a.index[0], o), a.index[1]), o), a.index[2]), f), a.index[3]);
+  llvm::Value* x = b.CreateAlignedLoad(a.acc->getType(), b.CreateGEP(b.getFloatTy(), base, at), llvm::Align(4));
+  a.acc = b.CreateFAdd(a.acc, x);
+  return a;
+}
+
 void run(benchmark::State& state, const Shape& s, int threads) {
-  const ConvSpec p = s.pass == Pass::kForward ? forward(s)
+  ConvSpec p = s.pass == Pass::kForward ? forward(s)
                      : s.pass == Pass::kData  ? data_gradient(s)
                                               : filter_gradient(s);
   const Target target = testing::level_target("avx512");
   ContractionHooks hooks;
   if (s.pass == Pass::kForward) hooks.epilogue = relu;
+  const int64_t o = s.out();
+  if (s.residual) {
+    hooks.epilogue = [o, f = s.f](llvm::IRBuilderBase& b, const HookArgs& a) { return relu(b, residual(b, a, o, f)); };
+    hooks.read_in_place = {3};
+  }
   const int64_t x = s.batch * s.in * s.in * s.c, y = s.batch * s.out() * s.out() * s.f;
   const int64_t k = s.window * s.window * s.f * (s.depthwise ? 1 : s.c);
   std::vector<int64_t> bytes{4 * x, 4 * k, 4 * y};
   if (s.pass == Pass::kData) bytes = {4 * y, 4 * k, 4 * x};
   if (s.pass == Pass::kFilter) bytes = {4 * x, 4 * y, 4 * k};
+  if (s.residual) bytes.push_back(4 * y), p.workspace_buffer = 4;
   bench::run_kernel(
       state, target, [&](llvm::Module& m) { return emit_conv(m, "k", p, target, hooks); }, bytes,
       s.flops(), threads);
@@ -136,6 +154,10 @@ const Shape kShapes[] = {
     {"c1024_1x1_256_14", 1, 14, 1024, 1, 1, 0, 256},
     {"c512_1x1_2048_7", 1, 7, 512, 1, 1, 0, 2048},
     {"c2048_1x1_512_7", 1, 7, 2048, 1, 1, 0, 512},
+    {"c64_1x1_256_56_res", 1, 56, 64, 1, 1, 0, 256, Pass::kForward, false, false, true},
+    {"c128_1x1_512_28_res", 1, 28, 128, 1, 1, 0, 512, Pass::kForward, false, false, true},
+    {"c256_1x1_1024_14_res", 1, 14, 256, 1, 1, 0, 1024, Pass::kForward, false, false, true},
+    {"c512_1x1_2048_7_res", 1, 7, 512, 1, 1, 0, 2048, Pass::kForward, false, false, true},
     {"c256_1x1s2_512_56", 1, 56, 256, 1, 2, 0, 512},
     {"b8_c64_3x3_56", 8, 56, 64, 3, 1, 1, 64},
     {"b8_c512_3x3_7", 8, 7, 512, 3, 1, 1, 512},

@@ -39,6 +39,7 @@ struct HookArgs {
   int lanes = 1;
   llvm::Value* mask = nullptr;  // <lanes x i1>; null: every lane is valid
   EpilogueColumn* column = nullptr;  // epilogue: made by the column hook for these columns, or null
+  std::vector<llvm::Value*> table;  // column hook: what the table hook gave for these columns, or nothing
 };
 
 // Epilogue: returns the value to store, <lanes x T> with T the LLVM type of `out` (or of `acc`: it
@@ -48,6 +49,9 @@ using EpilogueHook = std::function<llvm::Value*(llvm::IRBuilderBase&, const Hook
 // Emits what the epilogues of several rows of these columns have in common, where it dominates them. Coordinates that
 // differ from row to row are null, as is `acc`.
 using ColumnHook = std::function<std::unique_ptr<EpilogueColumn>(llvm::IRBuilderBase&, const HookArgs&)>;
+// Emits values that depend on the column alone and are costly, a vector each: computed once for many rows. They have
+// the type of `acc`.
+using TableHook = std::function<std::vector<llvm::Value*>(llvm::IRBuilderBase&, const HookArgs&)>;
 // Load: replaces the load of an operand (convert, dequantise, normalise); returns <lanes x acc
 // type>. The operand is then packed, so that each element is loaded once per pass over it.
 using LoadHook = std::function<llvm::Value*(llvm::IRBuilderBase&, const HookArgs&)>;
@@ -57,7 +61,12 @@ using EntryHook = std::function<void(llvm::IRBuilderBase&, llvm::Value* buffers)
 struct ContractionHooks {
   EpilogueHook epilogue;
   ColumnHook column;  // may be null
+  TableHook table;    // may be null
+  int tables = 0;     // how many values it gives
   bool epilogue_of_sum = false;  // it returns a value that depends on `acc` alone, and stores nothing
+  // Buffers that the epilogue reads at the output's own place, in elements of the output's size: brought near while
+  // the sums are made.
+  std::vector<int> read_in_place;
   LoadHook lhs, rhs;
   EntryHook entry;
 };

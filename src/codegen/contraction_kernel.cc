@@ -59,6 +59,8 @@ ConvSpec conv_spec(const Contraction& c, int workspace) {
   return s;
 }
 
+constexpr size_t kMostTables = 4;
+
 // The epilogue of a kernel, for several rows or for one. Its first store is the product's own place, whose value is
 // given back.
 class Epilogue : public EpilogueColumn {
@@ -68,6 +70,7 @@ class Epilogue : public EpilogueColumn {
     const Target& target;
     bool swapped;  // the product's last two coordinates are exchanged
     bool inputs_constant;
+    std::vector<scalar::Scalar> table = {};  // what the table hook gives
 
     int64_t var(size_t i) const {
       const std::vector<int64_t>& vars = kernel.contraction->index_vars;
@@ -76,7 +79,7 @@ class Epilogue : public EpilogueColumn {
     }
   };
 
-  Epilogue(llvm::IRBuilderBase& b, const Of& of, const HookArgs& a)
+  Epilogue(llvm::IRBuilderBase& b, const Of& of, const HookArgs& a, bool hoists = true)
       : of_(of), e_(b, of.kernel.graph, of.target, a.lanes, of.var(a.lane_axis)) {
     llvm::Type* ptr = llvm::PointerType::getUnqual(b.getContext());
     const std::vector<loop::Buffer>& buffers = of.kernel.buffers;
@@ -93,13 +96,20 @@ class Epilogue : public EpilogueColumn {
       if (a.index[i]) e_.bind_var(of.var(i), a.index[i]);
       else of_rows.push_back(of.var(i));
     }
-    if (a.acc) return;
+    if (a.acc || !hoists) return;
+    for (size_t i = 0; i < a.table.size(); ++i) e_.bind_load(of.table[i], a.table[i]);
     std::vector<scalar::Scalar> roots;
     for (const loop::Store& s : of.kernel.contraction->epilogue) {
       roots.push_back(s.value);
       if (&s != of.kernel.contraction->epilogue.data()) roots.push_back(s.offset);
     }
     e_.hoist(roots, of_rows);
+  }
+
+  std::vector<llvm::Value*> table() {
+    std::vector<llvm::Value*> out;
+    for (scalar::Scalar s : of_.table) out.push_back(e_.emit_vector(s));
+    return out;
   }
 
   llvm::Value* row(llvm::IRBuilderBase& b, const HookArgs& a) {
@@ -133,8 +143,49 @@ class Epilogue : public EpilogueColumn {
   ScalarEmitter e_;
 };
 
-void set_epilogue(ContractionHooks& hooks, const Epilogue::Of& of) {
+// The largest parts of the stored values that depend on the column alone and have a division or a root.
+std::vector<scalar::Scalar> column_table(const Epilogue::Of& of) {
+  const loop::Kernel& k = of.kernel;
+  const Contraction& c = *k.contraction;
+  const int64_t column = of.var(c.index_vars.size() - 1);
+  std::vector<scalar::Scalar> out;
+  if (!is_float(c.acc) || !of.inputs_constant) return out;
+  const auto nodes = static_cast<size_t>(k.graph.size());
+  std::vector<bool> of_column(nodes), costly(nodes), used(nodes);
+  for (size_t id = 0; id < nodes; ++id) {  // arguments have lower ids
+    const scalar::Node& n = k.graph[scalar::Scalar{static_cast<int32_t>(id)}];
+    bool fits = n.op == scalar::Op::kVar ? n.imm == column : true;
+    if (n.op == scalar::Op::kLoad) fits = k.buffers[n.imm].role == loop::Role::kInput;
+    costly[id] = n.op == scalar::Op::kDiv || n.op == scalar::Op::kSqrt;
+    for (scalar::Scalar a : n.args) {
+      if (!a) continue;
+      fits = fits && of_column[static_cast<size_t>(a.id)];
+      costly[id] = costly[id] || costly[static_cast<size_t>(a.id)];
+    }
+    of_column[id] = fits;
+  }
+  for (const loop::Store& s : c.epilogue) used[static_cast<size_t>(s.value.id)] = true;
+  for (size_t id = nodes; id-- > 0;) {
+    const scalar::Scalar s{static_cast<int32_t>(id)};
+    if (!used[id]) continue;
+    if (of_column[id] && costly[id] && k.graph.type(s) == c.acc && k.graph.depends_on(s, column) &&
+        out.size() < kMostTables) {
+      out.push_back(s);
+      continue;
+    }
+    for (scalar::Scalar a : k.graph[s].args)
+      if (a) used[static_cast<size_t>(a.id)] = true;
+  }
+  return out;
+}
+
+void set_epilogue(ContractionHooks& hooks, Epilogue::Of of) {
   if (of.kernel.contraction->epilogue.empty()) return;
+  of.table = column_table(of);
+  hooks.tables = static_cast<int>(of.table.size());
+  if (hooks.tables > 0) {
+    hooks.table = [of](llvm::IRBuilderBase& b, const HookArgs& a) { return Epilogue(b, of, a, false).table(); };
+  }
   hooks.epilogue = [of](llvm::IRBuilderBase& b, const HookArgs& a) {
     return a.column ? static_cast<Epilogue*>(a.column)->row(b, a) : Epilogue(b, of, a).row(b, a);
   };
@@ -151,6 +202,28 @@ bool is_of_sum(const loop::Kernel& k) {
   if (k.graph.has_loads(v)) return false;
   return std::none_of(c.index_vars.begin(), c.index_vars.end(),
                       [&](int64_t i) { return k.graph.depends_on(v, i); });
+}
+
+constexpr size_t kMostTouched = 4;
+
+// The buffers that the epilogue reads where the output's elements lie in theirs.
+std::vector<int> read_in_place(const loop::Kernel& k) {
+  const Contraction& c = *k.contraction;
+  std::vector<int> out;
+  if (c.epilogue.empty()) return out;
+  std::vector<bool> used(static_cast<size_t>(k.graph.size()));
+  for (const loop::Store& s : c.epilogue) used[static_cast<size_t>(s.value.id)] = true;
+  for (size_t id = used.size(); id-- > 0;) {  // arguments have lower ids
+    if (!used[id]) continue;
+    const scalar::Node& n = k.graph[scalar::Scalar{static_cast<int32_t>(id)}];
+    const auto buffer = static_cast<int>(n.imm);
+    if (n.op == scalar::Op::kLoad && n.args[0] == c.epilogue[0].offset && byte_size(n.type) == byte_size(c.out) &&
+        out.size() < kMostTouched && std::find(out.begin(), out.end(), buffer) == out.end())
+      out.push_back(buffer);
+    for (scalar::Scalar a : n.args)
+      if (a) used[static_cast<size_t>(a.id)] = true;
+  }
+  return out;
 }
 
 // Terms of each sum.
@@ -245,6 +318,7 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
   ContractionPlan plan;
   if (c.is_conv) {
     set_epilogue(hooks, {kernel, target, false, options.inputs_constant});
+    hooks.read_in_place = read_in_place(kernel);
     ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), own, hooks));
   } else {
     GemmSpec spec = gemm_spec(c, workspace);
@@ -252,6 +326,7 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
     if (swap) spec = swap_sides(spec);
     set_epilogue(hooks, {kernel, target, swap, options.inputs_constant});
     hooks.epilogue_of_sum = is_of_sum(kernel);
+    hooks.read_in_place = read_in_place(kernel);
     ASSIGN(plan, emit_gemm(module, name, spec, own, hooks));
   }
   return emitted(module, before, plan, target);

@@ -115,6 +115,7 @@ class ConvEmitter {
   ContractionHooks gemm_hooks(const ConvClass& c, const ConvGemm& g) {
     ContractionHooks h;
     h.entry = hooks_.entry;
+    h.read_in_place = hooks_.read_in_place;
     if (hooks_.epilogue) {
       h.epilogue = [this, &c, &g](llvm::IRBuilderBase& b, const HookArgs& a) {
         return hooks_.epilogue(b, output_args(b, a, c, g));
@@ -123,6 +124,12 @@ class ConvEmitter {
     if (hooks_.column) {
       h.column = [this, &c, &g](llvm::IRBuilderBase& b, const HookArgs& a) {
         return hooks_.column(b, output_args(b, a, c, g));
+      };
+    }
+    if (hooks_.table) {
+      h.tables = hooks_.tables;
+      h.table = [this, &c, &g](llvm::IRBuilderBase& b, const HookArgs& a) {
+        return hooks_.table(b, output_args(b, a, c, g));
       };
     }
     if (hooks_.rhs) {

@@ -194,13 +194,19 @@ Value* GemmFrame::load_rhs(const Values& k, Value* n, bool along_k, Value* mask,
                 (along_k ? p.k.back().rhs : p.rhs_n) * byte_size(p.rhs));
 }
 
-GemmFrame::Columns GemmFrame::columns(Value* n, Value* mask) {
-  Columns out{n, mask, nullptr};
-  if (!hooks.column) return out;
+HookArgs GemmFrame::column_args(Value* n, Value* mask) const {
   HookArgs a{.buffers = buffers, .index = batch, .lanes = s.w, .mask = mask};
   a.index.insert(a.index.end(), s.row_sizes.size(), nullptr);
   a.index.push_back(n);
   a.lane_axis = static_cast<int>(a.index.size()) - 1;
+  return a;
+}
+
+GemmFrame::Columns GemmFrame::columns(Value* n, Value* mask, Value* table, int64_t table_row) {
+  Columns out{n, mask, nullptr};
+  if (!hooks.column) return out;
+  HookArgs a = column_args(n, mask);
+  for (int i = 0; table && i < hooks.tables; ++i) a.table.push_back(e.load_acc(e.at(table, i * table_row)));
   out.shared = hooks.column(e.b, a);
   return out;
 }

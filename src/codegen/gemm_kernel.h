@@ -49,7 +49,9 @@ class GemmFrame {
     Value *n = nullptr, *mask = nullptr;
     std::unique_ptr<EpilogueColumn> shared;
   };
-  Columns columns(Value* n, Value* mask);
+  // `table`: where the values that the table hook gave for these columns are, `table_row` bytes apart, or null.
+  Columns columns(Value* n, Value* mask, Value* table = nullptr, int64_t table_row = 0);
+  HookArgs column_args(Value* n, Value* mask) const;
   // Epilogue and store of `acc` at (row, n).
   void finish(Value* acc, const GemmRow& row, const Columns& columns);
   void finish(Value* acc, const GemmRow& row, Value* n, Value* mask) { finish(acc, row, {n, mask, nullptr}); }

@@ -47,18 +47,23 @@ class TileEmitter {
     llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
     std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i, p, i, i, p, i};
     params.insert(params.end(), kPerLevel * static_cast<size_t>(d_.levels), i);
+    finish_at_ = static_cast<unsigned>(params.size());
+    if (d_.finish) params.insert(params.end(), {p, p, e_.b.getInt1Ty(), i});
+    params.insert(params.end(), static_cast<size_t>(d_.touched), p);
     llvm::Function* f = e_.begin_internal(name, params);
     Values a{e_.arg(kA)};
     while (a.size() < pointers_)
       a.push_back(e_.at(a.back(), e_.mul(e_.arg(kARow), kRowsPerPointer)));
     const Values start{e_.arg(kB), e_.arg(kC), e_.arg(kOld), e_.arg(kAhead),
                        e_.arg(kCopy)};
-    e_.loop_carry(e_.i64(0), e_.arg(kPanels), 1, start, false, [&](Value*, const Values& v) {
+    e_.loop_carry(e_.i64(0), e_.arg(kPanels), 1, start, false, [&](Value* panel, const Values& v) {
+      touch(panel);
       ahead_ = v[3];
       copy_ = v[4];
       Values sums = start_sums(v[0]);
       if (!d_.empty) sums = level(0, a, v[0], sums);
       store(v[1], sums, v[2]);
+      finish(v[1], panel);
       return Values{e_.at(v[0], e_.arg(kBPanel)), e_.at(v[1], d_.vectors * lanes_ * bytes_),
                     e_.at(v[2], e_.arg(kOldPanel)),
                     d_.ahead ? e_.at(v[3], d_.vectors * lanes_ * byte_size(d_.b_type)) : v[3],
@@ -103,6 +108,31 @@ class TileEmitter {
         });
     sums.resize(n);
     return sums;
+  }
+
+  // The lines lie a row apart, no stream that the processor would see.
+  void touch(Value* panel) {
+    if (d_.touched == 0) return;
+    const int64_t width = d_.vectors * lanes_ * bytes_;
+    e_.if_then(e_.arg(finish_at_ + 2), [&] {
+      for (int i = 0; i < d_.touched; ++i) {
+        Value* p = e_.at(e_.arg(finish_at_ + 4 + static_cast<unsigned>(i)), e_.mul(panel, width));
+        for (int r = 0; r < d_.rows; ++r) {
+          for (int64_t line = 0; line < width; line += kLine) e_.prefetch(e_.at(p, line));
+          p = e_.at(p, e_.arg(finish_at_ + 3));
+        }
+      }
+    });
+  }
+
+  // Panel by panel, so that it runs beside the multiply-adds of the next one.
+  void finish(Value* c, Value* panel) {
+    if (!d_.finish) return;
+    e_.if_then(e_.arg(finish_at_ + 2), [&] {
+      llvm::Type* p = e_.ptr_type();
+      auto* type = llvm::FunctionType::get(e_.b.getVoidTy(), {p, e_.i64_type(), p}, false);
+      e_.b.CreateCall(type, e_.arg(finish_at_), {c, panel, e_.arg(finish_at_ + 1)});
+    });
   }
 
   void bring_ahead(Value* step) {
@@ -168,7 +198,7 @@ class TileEmitter {
                    d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
                    d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row,
                    ".w", static_cast<int>(d_.word), e_.target.fma ? "" : "r", d_.start ? "s" : "",
-                   ".p", d_.ahead, ".", d_.ahead_every, ".", d_.copy_row);
+                   ".p", d_.ahead, ".", d_.ahead_every, ".", d_.copy_row, d_.finish ? str_cat(".e", d_.touched) : "");
   }
 
   Emit& e_;
@@ -176,6 +206,7 @@ class TileEmitter {
   const int lanes_;
   const int64_t bytes_;
   size_t pointers_ = 1;  // into a
+  unsigned finish_at_ = 0;  // the first argument of these
   Value* tail_ = nullptr;
   Value *ahead_ = nullptr, *copy_ = nullptr;  // of the current panel
   Value* step_ = nullptr;                     // of the innermost loop
@@ -195,6 +226,9 @@ void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall&
                            d.ahead ? call.ahead_step : zero, d.ahead ? call.ahead_turn : zero,
                            d.copy_row ? call.copy : none, d.copy_row ? call.copy_panel : zero});
   for (const TileLevel& l : call.levels) args.insert(args.end(), {l.count, l.a_step, l.b_step});
+  if (d.finish)
+    args.insert(args.end(), {call.finish, call.context, call.finishes, d.touched > 0 ? call.touched_row : zero});
+  args.insert(args.end(), call.touched.begin(), call.touched.end());
   e.b.CreateCall(tile, args);
 }
 

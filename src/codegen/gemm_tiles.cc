@@ -6,6 +6,8 @@
 namespace braze::codegen {
 namespace {
 
+constexpr int64_t kMostTable = 32 << 10;  // bytes, on the stack
+constexpr int64_t kLeastSteps = 32;        // of a sum that lasts as long as memory takes to answer
 constexpr int kMostAddressedRows = 9;  // in a tile whose row stride is an argument
 
 class TilesKernel {
@@ -22,7 +24,14 @@ class TilesKernel {
     if (s_.pack_a) pack_a_function_ = emit_pack_a(e_, s_, f_.hooks, name + ".a");
     if (s_.pack_b && !s_.prepack && !s_.pack_in_tile) pack_b_function_ = emit_pack_b(e_, s_, f_.hooks, name + ".b");
     if (finishes()) finish_function_ = make_finish(name + ".end");
+    if (has_table()) table_function_ = make_table(name + ".columns");
     e_.mark_glue(e_.begin_kernel(name));
+    if (has_table()) {
+      llvm::AllocaInst* table = e_.b.CreateAlloca(e_.b.getInt8Ty(), e_.i64(f_.hooks.tables * table_row()));
+      table->setAlignment(llvm::Align(64));
+      table_ = table;
+    }
+    if (finishes()) context_ = e_.b.CreateAlloca(e_.i64_type(), e_.i64(kContext));
     f_.enter(e_.arg(0));
     pack_a_ = e_.arg(3);
     pack_b_ = e_.at(pack_a_, s_.a_bytes);
@@ -78,6 +87,8 @@ class TilesKernel {
     d.empty = s_.k_total() == 0;
     d.ahead = s_.ahead, d.ahead_every = s_.ahead_every;
     if (copying) d.copy_row = s_.nv * s_.w * bytes_;
+    d.finish = finishes();
+    d.touched = static_cast<int>(touched().size());
     return d;
   }
 
@@ -123,9 +134,12 @@ class TilesKernel {
     const int64_t last_panels = s_.panels - (s_.col_blocks - 1) * s_.block_panels - ragged_;
     full_panels_ = e_.select(is_last, last_panels, s_.block_panels);
     has_ragged_ = ragged_ ? is_last : e_.b.getFalse();
-    const int64_t last_vectors = (s_.spec.n - (s_.col_blocks - 1) * s_.c_row) / s_.w;
-    full_vectors_ = e_.select(is_last, last_vectors, s_.c_row / s_.w);
-    has_tail_ = s_.last_lanes == s_.w ? e_.b.getFalse() : is_last;
+        if (has_table()) {
+      const int64_t last_vectors = (s_.spec.n - (s_.col_blocks - 1) * s_.c_row) / s_.w;
+      Value* tail = s_.last_lanes == s_.w ? e_.b.getFalse() : is_last;
+      e_.b.CreateCall(table_function_, {table_, column_, e_.select(is_last, last_vectors, s_.c_row / s_.w), tail,
+                                        f_.buffers, batch_});
+    }
     Value* end = e_.add(i, groups);
     if (s_.ahead) {
       // Past the end of this call, too: the next one mostly goes on there.
@@ -198,18 +212,63 @@ class TilesKernel {
     return s_.parts == 1 && s_.sums != Sums::kDirect &&
            !(s_.sums == Sums::kOut && !f_.hooks.epilogue);
   }
+  bool has_table() const {
+    return finishes() && s_.row_tiles > 1 && f_.hooks.table && f_.hooks.tables * table_row() <= kMostTable;
+  }
+  int64_t table_row() const { return s_.c_row * bytes_; }
+
+  // The arrays that the end of a panel reads where its results go.
+  std::vector<int> touched() const {
+    const GemmSpec& p = s_.spec;
+    if (!finishes() || p.out_n != 1 || p.n == 1 || byte_size(p.out) != bytes_ || s_.k_total() < kLeastSteps) return {};
+    std::vector<int> out;
+    for (int i : f_.hooks.read_in_place)
+      if (!in_output() || i != p.out_buffer) out.push_back(i);
+    return out;
+  }
+
+  void set_finish(const GemmRow& first, Value* rows, TileCall& call) {
+    if (!finishes()) return;
+    call.finish = finish_function_;
+    call.context = context_;
+    call.finishes = is_last_;
+    set_context(kOuter, first.outer ? first.outer : e_.i64(0));
+    set_context(kM, first.m);
+    set_context(kRows, rows);
+    set_context(kBuffers, f_.buffers);
+    set_context(kBatch, batch_);
+    const std::vector<int> arrays = touched();
+    if (arrays.empty()) return;
+    auto buffer = [&](int i) {
+      return e_.b.CreateAlignedLoad(e_.ptr_type(), e_.at(f_.buffers, 8 * i), llvm::Align(8));
+    };
+    Value* place = e_.b.CreatePtrDiff(e_.b.getInt8Ty(), f_.out_at(first, column_), buffer(s_.spec.out_buffer));
+    for (int i : arrays) call.touched.push_back(e_.at(buffer(i), place));
+    call.touched_row = e_.i64(s_.spec.out_m * bytes_);
+  }
+
+  // What the function that finishes a panel is told beside it.
+  enum Context : int64_t { kOuter, kM, kColumn, kRows, kFull, kTail, kBuffers, kBatch, kTable, kContext };
+  void set_context(Context field, Value* v) {
+    e_.b.CreateAlignedStore(v, e_.at(context_, 8 * field), llvm::Align(8));
+  }
+  Value* context(Value* from, Context field) {
+    llvm::Type* type = field == kBuffers || field == kTable ? e_.ptr_type() : e_.i64_type();
+    return e_.b.CreateAlignedLoad(type, e_.at(from, 8 * field), llvm::Align(8));
+  }
+
   bool adds() const { return (s_.parts > 1 ? s_.blocks_per_part : s_.k_blocks) > 1; }
 
   void row_tile(Value* t, const KBlock& k, Value* packed) {
     const GemmTileRows tile = tile_rows(e_, s_, t);
     Value* is_short = tile.is_short;
     Value* c = sums_at(t, tile.first);
-    Value* rows = e_.select(is_short, s_.mr - 1, s_.mr);
     Value* a = s_.pack_a ? packed : f_.lhs_at(tile.first, k.first);
+    const RowTile tile_at{t, tile.first};
     if (s_.has_slots()) fast_ = nothing_flushed(e_, a_slot(e_, s_, pack_a_), b_slot(e_, s_, packed_));
     const auto product = [&](const Tile tile[2][2]) {
       e_.if_else(
-          is_short, [&] { panels(tile[1], t, k, a, c); }, [&] { panels(tile[0], t, k, a, c); });
+          is_short, [&] { panels(tile[1], tile_at, k, a, c); }, [&] { panels(tile[0], tile_at, k, a, c); });
     };
     if (s_.pack_in_tile) {
       e_.if_else(
@@ -218,11 +277,6 @@ class TilesKernel {
     } else {
       product(tile_);
     }
-    if (!finishes()) return;
-    e_.if_then(is_last_, [&] {
-      e_.b.CreateCall(finish_function_, {c, tile.first.outer, tile.first.m, column_, rows,
-                                         full_vectors_, has_tail_, f_.buffers, batch_});
-    });
   }
 
   Value* sums_at(Value* t, const GemmRow& first) {
@@ -246,7 +300,12 @@ class TilesKernel {
     llvm::Function *function = nullptr, *exact_function = nullptr;
   };
 
-  void panels(const Tile tile[2], Value* row_tile, const KBlock& k, Value* a, Value* c) {
+  struct RowTile {
+    Value* index;
+    GemmRow first;
+  };
+
+  void panels(const Tile tile[2], const RowTile& at, const KBlock& k, Value* a, Value* c) {
     const int64_t width = s_.nv * s_.w;
     const bool copying = tile[0].desc.copy_row || tile[1].desc.copy_row;
     const int64_t b_panel =
@@ -264,9 +323,12 @@ class TilesKernel {
     Value* steps = e_.div(e_.add(k.inner, e_.i64(per_word - 1)), per_word);
     call.levels.push_back({steps, e_.i64(a_step(inner, false)), e_.i64(b_step(inner, false, copying))});
     Value* b = s_.pack_b && !copying ? packed_ : f_.rhs_at(k.first, column_);
-    bring_ahead(row_tile, call);
+    bring_ahead(at.index, call);
+    set_finish(at.first, e_.i64(tile == tile_[1] || tile == copying_tile_[1] ? s_.mr - 1 : s_.mr), call);
     Value* ahead = call.ahead;
+    const Values touched = call.touched;
     auto run = [&](const Tile& t, Value* skip, Value* count) {
+      for (size_t i = 0; i < touched.size(); ++i) call.touched[i] = e_.at(touched[i], e_.mul(skip, width * bytes_));
       if (ahead) call.ahead = e_.at(ahead, e_.mul(skip, width * byte_size(s_.spec.rhs)));
       call.b = e_.at(b, e_.mul(skip, b_panel));
       if (copying) {
@@ -274,6 +336,13 @@ class TilesKernel {
         call.copy_panel = e_.i64(panel_bytes());
       }
       call.c = e_.at(c, e_.mul(skip, width * bytes_));
+      if (finishes()) {
+        const bool tail = t.desc.last_lanes != 0;
+        set_context(kColumn, e_.add(column_, e_.mul(skip, width)));
+        set_context(kFull, e_.i64(t.desc.vectors - tail));
+        set_context(kTail, e_.i64(tail));
+        if (has_table()) set_context(kTable, e_.at(table_, e_.mul(skip, width * bytes_)));
+      }
       call.panels = count;
       if (adds()) {
         call.old = e_.b.CreateSelect(is_first_, zeros(), call.c);
@@ -301,29 +370,56 @@ class TilesKernel {
     return g;
   }
 
-  // An internal function void(ptr c, i64 outer, i64 m, i64 column, i64 rows, i64 full vectors, i1
-  // tail, ptr buffers, i64 batch) that applies the epilogue to a row tile of sums and stores it.
+  // An internal function void(ptr c, i64 panel, ptr context) that applies the epilogue to a panel of sums and stores it.
   llvm::Function* make_finish(const std::string& name) {
-    llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
-    llvm::Function* f = e_.begin_internal(name, {p, i, i, i, i, i, e_.b.getInt1Ty(), p, i});
-    f_.enter(e_.arg(7));
-    f_.set_batch(e_.arg(8));
-    Value* rows = s_.mr == 1 ? e_.i64(1) : e_.arg(4);
+    llvm::Function* f = e_.begin_internal(name, {e_.ptr_type(), e_.i64_type(), e_.ptr_type()});
+    auto given = [&](Context field) { return context(e_.arg(2), field); };
+    f_.enter(given(kBuffers));
+    f_.set_batch(given(kBatch));
+    Value* rows = s_.mr == 1 ? e_.i64(1) : given(kRows);
+    const GemmRow first{given(kOuter), given(kM)};
+    Value* column = e_.add(given(kColumn), e_.mul(e_.arg(1), s_.nv * s_.w));
+    Value* table = nullptr;
+    if (has_table()) table = e_.at(given(kTable), e_.mul(e_.arg(1), s_.nv * s_.w * bytes_));
     auto vector = [&](Value* v, Value* mask) {
       Value* lane = e_.mul(v, s_.w);
-      const GemmFrame::Columns columns = f_.columns(e_.add(e_.arg(3), lane), mask);
+      Value* values = table ? e_.at(table, e_.mul(lane, bytes_)) : nullptr;
+      const GemmFrame::Columns columns = f_.columns(e_.add(column, lane), mask, values, table_row());
       Value* top = e_.at(e_.arg(0), e_.mul(lane, bytes_));
       e_.loop_carry(e_.i64(0), rows, 1, {top}, true, [&](Value* r, const Values& line) {
         Value* sum = e_.load_acc(line[0], in_output() ? mask : nullptr);
-        f_.finish(sum, {e_.arg(1), e_.add(e_.arg(2), r)}, columns);
+        f_.finish(sum, {first.outer, e_.add(first.m, r)}, columns);
         return Values{e_.at(line[0], sum_row_bytes())};
       });
     };
-    Value* full = e_.arg(5);
+    Value* full = given(kFull);
     e_.loop(e_.i64(0), full, [&](Value* v) { vector(v, nullptr); });
     if (s_.last_lanes != s_.w) {
-      e_.if_then(e_.arg(6), [&] { vector(full, e_.mask_const(s_.w, s_.last_lanes)); });
+      Value* tail = e_.b.CreateICmpNE(given(kTail), e_.i64(0));
+      e_.if_then(tail, [&] { vector(full, e_.mask_const(s_.w, s_.last_lanes)); });
     }
+    e_.end_function();
+    return f;
+  }
+
+  // An internal function void(ptr table, i64 column, i64 full vectors, i1 tail, ptr buffers, i64 batch) that computes
+  // what depends on the columns of a block alone.
+  llvm::Function* make_table(const std::string& name) {
+    llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
+    llvm::Function* f = e_.begin_internal(name, {p, i, i, e_.b.getInt1Ty(), p, i});
+    f_.enter(e_.arg(4));
+    f_.set_batch(e_.arg(5));
+    auto vector = [&](Value* v, Value* mask) {
+      Value* lane = e_.mul(v, s_.w);
+      Value* to = e_.at(e_.arg(0), e_.mul(lane, bytes_));
+      for (Value* x : f_.hooks.table(e_.b, f_.column_args(e_.add(e_.arg(1), lane), mask))) {
+        e_.store_acc(x, to);
+        to = e_.at(to, table_row());
+      }
+    };
+    e_.loop(e_.i64(0), e_.arg(2), [&](Value* v) { vector(v, nullptr); });
+    if (s_.last_lanes != s_.w)
+      e_.if_then(e_.arg(3), [&] { vector(e_.arg(2), e_.mask_const(s_.w, s_.last_lanes)); });
     e_.end_function();
     return f;
   }
@@ -336,14 +432,15 @@ class TilesKernel {
 
   Tile tile_[2][2], copying_tile_[2][2];  // [short rows][last panel]
   llvm::Function *pack_a_function_ = nullptr, *pack_b_function_ = nullptr;
-  llvm::Function* finish_function_ = nullptr;
+  llvm::Function *finish_function_ = nullptr, *table_function_ = nullptr;
+  Value* table_ = nullptr;    // of the values that depend on the columns alone
+  Value* context_ = nullptr;  // of it
   Value *pack_a_ = nullptr, *pack_b_ = nullptr, *sums_ = nullptr;
   // Of the current item and K block.
   Value *is_first_ = nullptr, *is_last_ = nullptr;
   Value *col_block_ = nullptr, *packed_ = nullptr;
   Value *part_ = nullptr, *batch_ = nullptr, *first_tile_ = nullptr, *column_ = nullptr;
-  Value *full_panels_ = nullptr, *has_ragged_ = nullptr, *full_vectors_ = nullptr,
-        *has_tail_ = nullptr;
+  Value *full_panels_ = nullptr, *has_ragged_ = nullptr;
   Value* fast_ = nullptr;  // bf16: nothing would be flushed
   Value *goes_on_ = nullptr, *next_ = nullptr, *has_next_ = nullptr;  // to the block of b after this one
 };
