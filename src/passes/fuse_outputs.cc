@@ -7,6 +7,7 @@
 #include "base/fuel.h"
 #include "loop/lower.h"
 #include "ops/op_def.h"
+#include "passes/fuse_copies.h"
 #include "passes/fuse_groups.h"
 
 namespace braze::fusion {
@@ -126,6 +127,7 @@ class Merger {
     const Dims *dx = space(x), *dy = space(y);
     if (!dx || !dy || *dx != *dy) return false;
     if (path(a, b) || path(b, a)) return false;
+    if (Copies::repeats(x, y) || Copies::repeats(y, x)) return false;
     Group merged;
     merged.members = y.members;
     merged.members.insert(merged.members.end(), x.members.begin(), x.members.end());

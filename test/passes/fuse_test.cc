@@ -207,6 +207,43 @@ TEST(Fuse, RowsMoveIntoTheirOnlyReader) {
   EXPECT_EQ(fusions, 1);
 }
 
+// Smoothings of a padded square, one after the other: each reads the one before at four places.
+std::string smoothings(int steps, int n) {
+  const std::string own = "f32[" + std::to_string(n) + "," + std::to_string(n) + "]", m = std::to_string(n),
+                    wide = "f32[" + std::to_string(n + 2) + "," + std::to_string(n + 2) + "]", last = std::to_string(n + 1),
+                    all = std::to_string(n + 2);
+  std::string text = "HloModule s\nENTRY main {\n x0 = " + own + " parameter(0)\n z = f32[] constant(0)\n";
+  for (int k = 0; k < steps; ++k) {
+    const std::string s = std::to_string(k), p = "p" + s;
+    const auto slice = [&](const std::string& name, const std::string& rows, const std::string& columns) {
+      text += " " + name + s + " = " + own + " slice(" + p + "), slice={[" + rows + "], [" + columns + "]}\n";
+    };
+    text += " " + p + " = " + wide + " pad(x" + s + ", z), padding=1_1x1_1\n";
+    slice("n", "0:" + m, "1:" + last), slice("s", "2:" + all, "1:" + last);
+    slice("w", "1:" + last, "0:" + m), slice("e", "1:" + last, "2:" + all);
+    text += " a" + s + " = " + own + " add(n" + s + ", s" + s + ")\n b" + s + " = " + own + " add(w" + s + ", e" + s + ")\n";
+    text += std::string(k + 1 == steps ? " ROOT" : "") + " x" + std::to_string(k + 1) + " = " + own + " add(a" + s + ", b" + s + ")\n";
+  }
+  return text + "}\n";
+}
+
+TEST(Fuse, StencilsOfStencilsAreCutWhereMemoryIsCheaper) {
+  EXPECT_EQ(fused(smoothings(1, 64)).first, 1);
+  EXPECT_EQ(fused(smoothings(2, 64)).first, 1);
+  EXPECT_EQ(fused(smoothings(8, 64)).first, 4);
+  EXPECT_EQ(fused(smoothings(8, 64)).second, 4 * 64 * 64);  // what is stored is not padded
+  expect_same_after_fusing(smoothings(5, 24));
+}
+
+TEST(Fuse, ValuesReadAtOtherPlacesAreNotMadeAgainInOneKernel) {
+  // y is a result and is read at four places by what is made of it.
+  std::string text = smoothings(2, 64);
+  text.replace(text.find("ROOT x2"), 7, "x2");
+  text.insert(text.rfind('}'), " ROOT r = (f32[64,64], f32[64,64]) tuple(x1, x2)\n");
+  EXPECT_EQ(fused(text).first, 2);
+  expect_same_after_fusing(text);
+}
+
 // Attention is one kernel, unless something else reads what lies between its products.
 std::string attention(const char* rest) {
   return std::string(R"(HloModule t
