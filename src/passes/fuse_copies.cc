@@ -14,6 +14,7 @@ constexpr size_t kMostCopies = 16;
 constexpr int64_t kMostRepeated = 24;   // steps computed again for an element, where memory would do
 constexpr int64_t kMostInMerged = 8;    // the same, where the value is written to memory anyway
 constexpr double kFewSteps = 8192;      // cost less than another kernel, all together
+constexpr int64_t kFewElements = 512;
 constexpr int64_t kExpensiveSteps = 10;
 
 uint64_t mix(uint64_t a, uint64_t b) {
@@ -29,6 +30,16 @@ bool has_gaps(const Instr& i) {
 }
 
 bool is_big_reduce(const Instr& i) { return i.op == Op::kReduce && !loop::is_tiny_reduction(i); }
+
+// A concatenation whose parts alternate within a few vectors: each vector computes all parts and chooses.
+bool is_interleaving(const Instr& i) {
+  constexpr int64_t kShortRun = 256;
+  if (i.op != Op::kConcatenate) return false;
+  int64_t run = 1;
+  const Shape& part = i.operand(0)->shape;
+  for (auto d = static_cast<size_t>(i.as<DimsAttrs>().dimensions[0]); d < part.dims.size(); ++d) run *= part.dims[d];
+  return run < kShortRun && run > 1;
+}
 
 int64_t steps(const Instr& i) {
   if (def(i).has(kExpensive)) return kExpensiveSteps;
@@ -104,7 +115,7 @@ void Copies::add_places(const Instr* u, const Instr* i, const Places& asked, Pla
       } else if (is_big_reduce(*u)) {
         all->emplace_back(p, own);
       } else {
-        all->emplace_back(splits ? place(0, k) : p, std::min(n, own));
+        all->emplace_back(splits ? place(0, k) : p, own == read ? n : std::min(n, own));
       }
     }
   }
@@ -156,6 +167,7 @@ bool Copies::join(const Instr* i) {
   make_unique(&asked.at);
   if (asked.at.size() > kMostCopies) return false;
   const int64_t computed = make_unique_places(&asked.places);
+  if (asked.places.size() > 1 && is_interleaving(*i) && i->shape.elements() > kFewElements) return false;
   if (!def(*i).has(kMovement) && i->shape.is_array() && !asked.places.empty()) {
     const double elements = static_cast<double>(std::max<int64_t>(1, i->shape.elements()));
     const double times = static_cast<double>(computed) / elements;
