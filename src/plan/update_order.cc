@@ -93,11 +93,13 @@ class UpdateOrder {
     size_t to = from;
     for (const Instr* r : readers) to = std::max(to, at_[r]);
     if (to == from) return;
+    left_ -= static_cast<int64_t>(to - from);
+    if (left_ < 0) return;
     std::vector<bool> early(to - from + 1);
     for (const Instr* r : readers)
       if (at_[r] > from) early[at_[r] - from] = true;
     for (size_t k = to; k > from; --k) {
-      if (has_effect(*order_[k])) return;
+      if (acts(order_[k])) return;
       if (!early[k - from]) continue;
       const auto need = [&](const Instr* o) {
         if (at_[o] >= from) early[at_[o] - from] = true;
@@ -113,11 +115,20 @@ class UpdateOrder {
     for (size_t k = from; k <= to; ++k) at_[order_[k]] = k;
   }
 
+  bool acts(const Instr* i) {
+    if (i->calls.empty()) return has_effect(*i);
+    const auto [it, fresh] = acts_.try_emplace(i, false);
+    if (fresh) it->second = has_effect(*i);
+    return it->second;
+  }
+
   static constexpr int kMostRead = 10000;  // by one instruction; one that reads more is not looked at
 
   const Computation& c_;
   std::vector<Instr*> order_;
   absl::flat_hash_map<const Instr*, size_t> at_;
+  absl::flat_hash_map<const Instr*, bool> acts_;  // has an effect, by what calls computations
+  int64_t left_ = 1 << 22;                        // instructions looked at: more are not worth the copies
   absl::flat_hash_map<Value, std::vector<Instr*>> readers_;
 };
 
