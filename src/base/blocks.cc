@@ -89,7 +89,7 @@ class FreedBlocks {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr int64_t kMaxHeld = int64_t{256} << 20;
-  static constexpr size_t kMaxBlocks = 64;
+  static constexpr size_t kMaxBlocks = 1024;
   static constexpr std::chrono::seconds kIdle{5};
   struct Block {
     char* data;

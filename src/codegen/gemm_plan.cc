@@ -298,7 +298,7 @@ void choose_ahead(GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const int64_t bytes = byte_size(p.rhs);
   if (hooked.rhs || s.prepack || p.rhs != p.acc || p.rhs_n != 1 || s.mid_block > 1 ||
-      s.word != WordProduct::kNone || s.row_tiles < 2 || s.parts > 1 ||
+      s.word != WordProduct::kNone || s.row_tiles < 2 ||
       s.k_blocks * s.col_blocks == 1 || s.k_total() * p.n * bytes < kLeastAhead)
     return;
   const bool may_be_near = s.k_total() * p.n * bytes <= target.l3_bytes / 2;
