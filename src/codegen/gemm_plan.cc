@@ -148,11 +148,25 @@ void choose_k_blocks(GemmShape& s, int64_t kc) {
   for (size_t i = 0; i + 2 < s.spec.k.size(); ++i) s.k_blocks *= s.spec.k[i].size;
 }
 
-// Splits K into parts when the output alone has too few tiles to share between threads.
-void choose_parts(GemmShape& s, double cycles) {
+// Into how many parts a long sum should be split so that each thread reads a piece of both sides once: shares of the
+// rows would each read all of a right side that no cache holds. The sums of the parts, written and read again, are to
+// move less than the sides do; 1: none.
+int64_t streamed_parts(const GemmShape& s, const Target& target) {
+  const double m = static_cast<double>(s.rows()), n = static_cast<double>(s.spec.n),
+               k = static_cast<double>(s.k_total());
+  if (s.k_blocks < 8 || k * n * byte_size(s.spec.rhs) < 2.0 * static_cast<double>(target.l2_bytes)) return 1;
+  const auto most = static_cast<int64_t>(std::min(k * (m + n) / (4 * m * n), 16.0));
+  const int64_t parts = std::min(most, s.k_blocks / 2);
+  return parts < 8 ? 1 : parts;
+}
+
+// Splits K into parts when the output alone has too few tiles to share between threads, or the sides are streamed.
+void choose_parts(GemmShape& s, const Target& target, double cycles) {
   const int64_t tiles = s.batches * s.row_tiles * s.panels;
-  if (tiles >= 32 || cycles < 2e5 || s.k_blocks < 4) return;
-  const int64_t parts = std::min<int64_t>({32, s.k_blocks / 2, ceil_div(64, tiles)});
+  if (cycles < 2e5 || s.k_blocks < 4) return;
+  int64_t parts = s.wide ? 1 : streamed_parts(s, target);
+  if (tiles < 32) parts = std::max(parts, std::min<int64_t>({32, s.k_blocks / 2, ceil_div(64, tiles)}));
+  if (parts == 1) return;
   s.blocks_per_part = ceil_div(s.k_blocks, parts);
   s.parts = ceil_div(s.k_blocks, s.blocks_per_part);
 }
@@ -273,6 +287,11 @@ void choose_blocks(GemmShape& s, const Target& target) {
     c_tiles = one_block ? 1 : fit / s.group_tiles * s.group_tiles;
     if (!one_block) s.max_groups = c_tiles / s.group_tiles;
     c_tiles = std::min(c_tiles, s.row_tiles);
+  } else if (s.sums == GemmShape::Sums::kOut && s.k_blocks > 1 && s.parts == 1 && !s.wide) {
+    // Sums that are added to for each block of K should stay in the second level cache meanwhile.
+    const int64_t fit = std::max<int64_t>(1, target.l2_bytes / 2 / (s.mr * s.c_row * bytes));
+    s.group_tiles = std::min(s.group_tiles, fit);
+    s.max_groups = fit / s.group_tiles;
   }
   s.row_groups = ceil_div(s.row_tiles, s.group_tiles);
   if (s.max_groups == 0) s.max_groups = s.row_groups;
@@ -320,7 +339,7 @@ void choose_steps(GemmShape& s, const Target& target, GemmHooked hooked) {
                          : kInnerBlock * word_elements(s.word) * 4 / byte_size(p.acc));
   const double flops =
       2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
-  if (p.rows_in_all == 0) choose_parts(s, flops / flops_per_cycle(target, p.acc));
+  if (p.rows_in_all == 0) choose_parts(s, target, flops / flops_per_cycle(target, p.acc));
 }
 
 // The dot form walks n in groups of w columns; one item is a few of them.
@@ -335,7 +354,7 @@ void shape_dot(GemmShape& s, const Target& target) {
   choose_k_blocks(s, kInnerBlockOneTile);
   const double cycles =
       2.0 * static_cast<double>(p.m * s.k_inner()) * s.w / flops_per_cycle(target, p.acc);
-  if (p.rows_in_all == 0) choose_parts(s, cycles * static_cast<double>(s.panels * s.batches));
+  if (p.rows_in_all == 0) choose_parts(s, target, cycles * static_cast<double>(s.panels * s.batches));
   s.group_tiles = 1;
   s.row_groups = 1;
   s.block_panels = std::clamp<int64_t>(
