@@ -168,6 +168,8 @@ const Shape kShapes[] = {
     {"dw32_112", 1, 112, 32, 3, 1, 1, 32, Pass::kForward, true},
     {"dw144_56", 1, 56, 144, 3, 1, 1, 144, Pass::kForward, true},
     {"dw144s2_56", 1, 56, 144, 3, 2, 1, 144, Pass::kForward, true},
+    {"dw384_14", 1, 14, 384, 3, 1, 1, 384, Pass::kForward, true},
+    {"dw576_14", 1, 14, 576, 3, 1, 1, 576, Pass::kForward, true},
     {"dw960_7", 1, 7, 960, 3, 1, 1, 960, Pass::kForward, true},
     {"data_c64_3x3_56", 8, 56, 64, 3, 1, 1, 64, kD},
     {"data_c256_3x3_14", 8, 14, 256, 3, 1, 1, 256, kD},

@@ -13,6 +13,10 @@ namespace {
 constexpr int64_t kLongSum =
     32;  // terms of the innermost loops from which their sums are added apart
 
+// Lines of an item, for which what depends on the channels alone is computed once, if so many items remain.
+constexpr int64_t kMostLines = 8;
+constexpr int64_t kLeastItems = 24;
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
@@ -23,6 +27,7 @@ struct Blocks {
   int positions = 1;               // outputs at a time
   int64_t inner0 = 0, inner1 = 0;  // outputs whose window is inside along the last dimension
   int64_t lines = 1;
+  int64_t item_lines = 1, line_groups = 1;
 };
 
 const ConvClassDim kPoint{1, 0, 1, 1, 0, 1, 0, 1, 1};
@@ -64,6 +69,9 @@ Blocks blocks_of(const ConvShape& s, const ConvClass& c, const Target& target) {
   }
   b.lines = p.batch;
   for (size_t i = 0; i + 1 < c.dims.size(); ++i) b.lines *= c.dims[i].out;
+  const int64_t most_lines = std::clamp<int64_t>(b.lines * b.channel_blocks / kLeastItems, 1, kMostLines);
+  b.item_lines = ceil_div(b.lines, ceil_div(b.lines, most_lines));
+  b.line_groups = ceil_div(b.lines, b.item_lines);
   return b;
 }
 
@@ -84,15 +92,16 @@ class Channelwise {
     llvm::Function* full = nullptr;
     llvm::Function* tail = nullptr;
     if (blocks_.channel_blocks > 1 || !ragged)
-      full = line_function(name + ".line", blocks_.vectors, e_.w);
-    if (ragged) tail = line_function(name + ".tail", blocks_.tail_vectors, blocks_.tail_lanes);
+      full = lines_function(name + ".lines", blocks_.vectors, e_.w);
+    if (ragged) tail = lines_function(name + ".tail", blocks_.tail_vectors, blocks_.tail_lanes);
     e_.begin_kernel(name);
     Value* buffers = e_.arg(0);
     e_.loop(e_.arg(1), e_.arg(2), [&](Value* item) {
       Value* block = e_.rem(item, blocks_.channel_blocks);
       Value* g = e_.mul(block, blocks_.vectors * e_.w);
-      Value* line = e_.div(item, blocks_.channel_blocks);
-      auto call = [&](llvm::Function* f) { e_.b.CreateCall(f, {buffers, line, g}); };
+      Value* line = e_.mul(e_.div(item, blocks_.channel_blocks), blocks_.item_lines);
+      Value* end = e_.min(e_.add(line, e_.i64(blocks_.item_lines)), e_.i64(blocks_.lines));
+      auto call = [&](llvm::Function* f) { e_.b.CreateCall(f, {buffers, line, end, g}); };
       if (!full) return call(tail);
       if (!tail) return call(full);
       e_.if_else(
@@ -108,9 +117,10 @@ class Channelwise {
     return e_.at(p, bytes);
   }
 
-  // void line(ptr buffers, i64 line, i64 first channel): all outputs of a line, `vectors` wide.
-  llvm::Function* line_function(const std::string& name, int vectors, int last_lanes) {
-    llvm::Function* f = e_.begin_internal(name, {e_.ptr_type(), e_.i64_type(), e_.i64_type()});
+  // void lines(ptr buffers, i64 first line, i64 end, i64 first channel): all outputs of lines, `vectors` wide.
+  llvm::Function* lines_function(const std::string& name, int vectors, int last_lanes) {
+    llvm::Type* i = e_.i64_type();
+    llvm::Function* f = e_.begin_internal(name, {e_.ptr_type(), i, i, i});
     buffers_ = e_.arg(0);
     vectors_ = vectors;
     last_lanes_ = last_lanes;
@@ -118,11 +128,18 @@ class Channelwise {
     rhs_ = pointer(p_.rhs_buffer, p_.rhs_offset * byte_size(p_.rhs));
     out_ = pointer(p_.out_buffer, p_.out_offset * byte_size(p_.out));
     if (hooks_.entry) hooks_.entry(e_.b, buffers_);
-    channel_ = e_.arg(2);
-    enter_line(e_.arg(1));
+    channel_ = e_.arg(3);
     columns_.clear();
+    coordinates_.assign(std::max<size_t>(dims_, 1), nullptr);  // of no line
     for (int v = 0; hooks_.column && v < vectors_; ++v)
       columns_.push_back(hooks_.column(e_.b, output_args(nullptr, v)));
+    e_.loop(e_.arg(1), e_.arg(2), [&](Value* at) { line(at); });
+    e_.end_function();
+    return f;
+  }
+
+  void line(Value* at) {
+    enter_line(at);
     auto one = [&](Value* x) { outputs(x, 1, true); };
     const int64_t r = blocks_.positions;
     const int64_t whole = blocks_.inner0 + (r > 1 ? (blocks_.inner1 - blocks_.inner0) / r * r : 0);
@@ -132,8 +149,6 @@ class Channelwise {
               [&](Value* x) { outputs(x, static_cast<int>(r), false); });
     }
     e_.loop(e_.i64(whole), e_.i64(last_.out), one);
-    e_.end_function();
-    return f;
   }
 
   // Coordinates of the line, its operand pointers, and its range of taps in all dimensions but the
@@ -287,7 +302,7 @@ class Channelwise {
 
 int64_t channelwise_items(const ConvShape& s, const ConvClass& c, const Target& target) {
   const Blocks b = blocks_of(s, c, target);
-  return b.lines * b.channel_blocks;
+  return b.line_groups * b.channel_blocks;
 }
 
 void emit_conv_channelwise(Emit& e, const ConvShape& s, const ConvClass& c,
