@@ -247,9 +247,19 @@ class Fuser {
     if (user.op == Op::kConcatenate && user.operands.size() > 8) return "one of many parts";
     bool repeats = user.op == Op::kBroadcast || user.op == Op::kGather;
     if (repeats && user.shape.elements() > i.shape.elements() && i.shape.elements() > 1 &&
-        def(i).has(kExpensive) && !reads_reduction(i))
+        (def(i).has(kExpensive) || repeats_much(i, user)) && !reads_reduction(i))
       return "would be computed repeatedly";
     return "";
+  }
+
+  // Many steps that leading dimensions repeat; what is repeated along vectors is computed once for them.
+  static bool repeats_much(const Instr& i, const Instr& user) {
+    constexpr int64_t kManySteps = 16, kManyRepeated = 65536;
+    const bool along_vectors = user.op == Op::kBroadcast && i.shape.rank() > 0 &&
+                               user.as<DimsAttrs>().dimensions.back() != static_cast<int64_t>(user.shape.rank()) - 1;
+    if (along_vectors) return false;
+    const int64_t steps = fusion::steps_behind(&i);
+    return steps > kManySteps && steps * (user.shape.elements() - i.shape.elements()) > kManyRepeated;
   }
 
   // Elementwise steps on a contraction's result that nothing else reads: its kernel makes them in registers, once.

@@ -52,24 +52,6 @@ bool is_read_in_parts(const Instr& i) {
   return std::count_if(i.users.begin(), i.users.end(), [](const Instr* u) { return u->op == Op::kSlice; }) > 1;
 }
 
-// Steps to compute an element of `i` from arrays in memory or those that are read in parts, should all that may
-// share its kernel do so.
-int64_t steps_behind(const Instr* i) {
-  constexpr size_t kMostSeen = 48;
-  absl::flat_hash_set<const Instr*> seen{i};
-  std::vector<const Instr*> order{i};
-  int64_t sum = 0;
-  for (size_t k = 0; k < order.size() && seen.size() < kMostSeen; ++k) {
-    sum += steps(*order[k]);
-    for (const Instr* o : order[k]->operands) {
-      const bool in_kernel = is_fusible(*o) && o->shape.elements() > 1 && !is_big_reduce(*o) && (def(*o).emit || def(*o).index || o->op == Op::kReduce) &&
-                             !is_read_in_parts(*o);
-      if (in_kernel && seen.insert(o).second) order.push_back(o);
-    }
-  }
-  return sum;
-}
-
 template <typename T>
 void make_unique(std::vector<T>* v) {
   std::sort(v->begin(), v->end());
@@ -91,6 +73,22 @@ int64_t make_unique_places(std::vector<std::pair<uint64_t, int64_t>>* places) {
 }
 
 }  // namespace
+
+int64_t steps_behind(const Instr* i) {
+  constexpr size_t kMostSeen = 48;
+  absl::flat_hash_set<const Instr*> seen{i};
+  std::vector<const Instr*> order{i};
+  int64_t sum = 0;
+  for (size_t k = 0; k < order.size() && seen.size() < kMostSeen; ++k) {
+    sum += steps(*order[k]);
+    for (const Instr* o : order[k]->operands) {
+      const bool in_kernel = is_fusible(*o) && o->shape.elements() > 1 && !is_big_reduce(*o) && (def(*o).emit || def(*o).index || o->op == Op::kReduce) &&
+                             !is_read_in_parts(*o);
+      if (in_kernel && seen.insert(o).second) order.push_back(o);
+    }
+  }
+  return sum;
+}
 
 void Copies::start(const Instr* i) {
   asked_[i] = {{0}, {{0, i->shape.is_array() ? i->shape.elements() : 1}}};

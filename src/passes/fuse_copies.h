@@ -24,6 +24,10 @@
 
 namespace braze::fusion {
 
+// Steps to compute an element of `i` from arrays in memory or those that are read in parts, should all that may
+// share its kernel do so. An expensive operation counts as ten.
+int64_t steps_behind(const Instr* i);
+
 class Copies {
  public:
   // `i` begins a group: asked for at one position.

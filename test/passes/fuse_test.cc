@@ -244,6 +244,19 @@ TEST(Fuse, ValuesReadAtOtherPlacesAreNotMadeAgainInOneKernel) {
   expect_same_after_fusing(text);
 }
 
+TEST(Fuse, WhatLeadingDimensionsRepeatIsStoredIfItIsManySteps) {
+  // Twenty steps for each element of the row; `repeated` is the dimension of the matrix that the row lies along.
+  const auto program = [](const char* along) {
+    std::string text = "HloModule t\nENTRY main {\n r0 = f32[512] parameter(0)\n x = f32[512,512] parameter(1)\n";
+    for (int k = 0; k < 20; ++k)
+      text += " r" + std::to_string(k + 1) + " = f32[512] " + (k % 2 ? "multiply" : "add") + "(r" + std::to_string(k) + ", r0)\n";
+    return text + " b = f32[512,512] broadcast(r20), dimensions={" + along + "}\n ROOT y = f32[512,512] add(x, b)\n}\n";
+  };
+  EXPECT_EQ(fused(program("1")).first, 2);
+  EXPECT_EQ(fused(program("0")).first, 1);  // once a row
+  expect_same_after_fusing(program("1"));
+}
+
 // Attention is one kernel, unless something else reads what lies between its products.
 std::string attention(const char* rest) {
   return std::string(R"(HloModule t
