@@ -13,7 +13,8 @@
 //   select         on a constant; of equal branches; of not p; of a select on p; of true and false; what makes a
 //                  remainder positive
 //   not            not not x = x; not of a comparison is the opposite one (floats: of = and ≠ only)
-//   compare        an integer with itself; integers with disjoint ranges (simplify_index.cc)
+//   compare        an integer with itself; integers with disjoint ranges (simplify_index.cc); a square root with a
+//                  number is x with the least number whose root does not stand below
 #include "scalar/simplify.h"
 
 #include <bit>
@@ -183,9 +184,70 @@ Scalar simplify_select(Graph& g, Scalar p, Scalar t, Scalar f) {
   return {};
 }
 
+// √x of f32 or f64, or that rounded to f32.
+bool is_root(const Graph& g, Scalar s) {
+  const Node& n = g[s];
+  if (n.op == Op::kCast && n.type == Dtype::kF32) return is_op(g, n.args[0], Op::kSqrt) && g.type(n.args[0]) == Dtype::kF64;
+  return n.op == Op::kSqrt && (n.type == Dtype::kF32 || n.type == Dtype::kF64);
+}
+
+// The least x ≥ 0 of type `from` whose root, rounded to `to`, is above c (or equal to it, if asked for); NaN: none.
+// Roots and roundings are monotonous, and so are the bits of numbers that are not negative.
+double least_root_above(Dtype from, Dtype to, double c, bool or_equal) {
+  const auto number = [&](uint64_t bits) {
+    return from == Dtype::kF32 ? double{std::bit_cast<float>(static_cast<uint32_t>(bits))} : std::bit_cast<double>(bits);
+  };
+  const auto above = [&](uint64_t bits) {
+    const double x = number(bits), r = from == Dtype::kF32 ? double{std::sqrt(static_cast<float>(x))} : std::sqrt(x);
+    const double rounded = to == Dtype::kF32 ? double{static_cast<float>(r)} : r;
+    return rounded > c || (or_equal && rounded == c);
+  };
+  uint64_t low = 0, high = from == Dtype::kF32 ? std::bit_cast<uint32_t>(INFINITY) : std::bit_cast<uint64_t>(double{INFINITY});
+  if (!above(high)) return std::nan("");
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (above(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return number(high);
+}
+
+// A square, or a sum of two: never below 0.
+bool is_square(const Graph& g, Scalar s) {
+  const Node& n = g[s];
+  const bool product = (n.op == Op::kMul || n.op == Op::kFma) && n.args[0] == n.args[1];
+  return product && (n.op == Op::kMul || (g[n.args[2]].op == Op::kMul && is_square(g, n.args[2])));
+}
+
+// The root of a negative number is a NaN, which stands in no order.
+Scalar simplify_root_order(Graph& g, Op op, Scalar a, Scalar b) {
+  const bool left = is_root(g, a) && g.is_const(b), right = is_root(g, b) && g.is_const(a);
+  if ((op != Op::kLt && op != Op::kLe) || (!left && !right)) return {};
+  const Scalar root = left ? a : b;
+  const double c = g.const_float(left ? b : a);
+  if (std::isnan(c)) return {};
+  const Scalar x = is_op(g, root, Op::kCast) ? g[g[root].args[0]].args[0] : g[root].args[0];
+  const Dtype t = g.type(x);
+  // √x < c: not √x ≥ c. √x ≤ c: not √x > c.
+  const double least = least_root_above(t, g.type(root), c, left == (op == Op::kLt));
+  const auto at_least = [&](double v) { return g.compare(Op::kLe, g.constant(t, v), x); };
+  if (right) return std::isnan(least) ? g.constant_int(Dtype::kPred, 0) : at_least(least);
+  if (std::isnan(least)) return at_least(0);
+  const Scalar below = g.compare(Op::kLt, x, g.constant(t, least));
+  return is_square(g, x) ? below : g.logical_and(at_least(0), below);
+}
+
 Scalar simplify_compare(Graph& g, Op op, Scalar a, Scalar b) {
   const Dtype t = g.type(a);
-  if (is_float(t)) return {};
+  if (is_float(t)) {
+    // The magnitude of a complex number is a root, but for infinite parts.
+    const auto chosen = [&](Scalar s) { return is_op(g, s, Op::kSelect) && g.is_const(g[s].args[1]) && is_root(g, g[s].args[2]); };
+    if (chosen(a) && g.is_const(b))
+      return g.select(g[a].args[0], g.compare(op, g[a].args[1], b), g.compare(op, g[a].args[2], b));
+    if (chosen(b) && g.is_const(a))
+      return g.select(g[b].args[0], g.compare(op, a, g[b].args[1]), g.compare(op, a, g[b].args[2]));
+    return simplify_root_order(g, op, a, b);
+  }
   if (a == b) return g.constant_int(Dtype::kPred, op == Op::kEq || op == Op::kLe);
   if (is_pred(t)) {
     switch (op) {

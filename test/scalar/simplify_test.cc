@@ -83,6 +83,38 @@ TEST(Simplify, FloatLaws) {
   EXPECT_EQ(g.cast(Dtype::kS32, g.cast(Dtype::kF32, i)), g.cast(Dtype::kS32, i));
 }
 
+// √x < c is asked of x: the bound must be exact, at its neighbours too.
+TEST(Simplify, RootsAreComparedByTheirSquares) {
+  const std::vector<double> numbers = {-INFINITY, -1, -0.0, 0.0, 1e-310, 1e-45, 1e-22, 0.1, 1, 1.4142135, 2, 3, 1e19, 1e30, INFINITY, NAN};
+  for (Dtype from : {Dtype::kF32, Dtype::kF64})
+    for (Dtype to : {Dtype::kF32, Dtype::kF64}) {
+      if (from == Dtype::kF32 && to == Dtype::kF64) continue;
+      for (double bound : numbers)
+        for (int form = 0; form < 4; ++form) {
+          Graph g;
+          const Scalar x = g.var(from, 0);
+          Scalar root = g.make(Op::kSqrt, from, x);
+          if (to != from) root = g.cast(to, root);
+          const double c = to == Dtype::kF32 ? static_cast<float>(bound) : bound;
+          const Scalar k = g.constant(to, c);
+          const Op op = form % 2 ? Op::kLe : Op::kLt;
+          const Scalar asked = form < 2 ? g.compare(op, root, k) : g.compare(op, k, root);
+          std::vector<double> values = numbers;
+          for (double near = c * c; const double toward : {-INFINITY, INFINITY})
+            for (int steps = 0; steps < 4; ++steps, near = from == Dtype::kF32 ? std::nextafterf(near, toward) : std::nextafter(near, toward))
+              values.push_back(near);
+          for (double v : values) {
+            if (from == Dtype::kF32) v = static_cast<float>(v);
+            const double r = from == Dtype::kF32 ? double{std::sqrt(static_cast<float>(v))} : std::sqrt(v);
+            const double s = to == Dtype::kF32 ? double{static_cast<float>(r)} : r, l = form < 2 ? s : c, h = form < 2 ? c : s;
+            RandomEnv env;
+            env.values[0].f = v;
+            EXPECT_EQ(evaluate(g, asked, env).i, (form % 2 ? l <= h : l < h) ? 1 : 0) << v << " " << c << " " << form;
+          }
+        }
+    }
+}
+
 TEST(Simplify, DeepGraphsNeedNoStack) {
   Graph g;
   Scalar x = g.var(Dtype::kF32, 0), i = g.var(Dtype::kS32, 1);
