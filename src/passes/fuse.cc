@@ -254,10 +254,13 @@ class Fuser {
 
   // Many steps that leading dimensions repeat; what is repeated along vectors is computed once for them.
   static bool repeats_much(const Instr& i, const Instr& user) {
-    constexpr int64_t kManySteps = 16, kManyRepeated = 65536;
-    const bool along_vectors = user.op == Op::kBroadcast && i.shape.rank() > 0 &&
-                               user.as<DimsAttrs>().dimensions.back() != static_cast<int64_t>(user.shape.rank()) - 1;
-    if (along_vectors) return false;
+    constexpr int64_t kManySteps = 16, kManyRepeated = 65536, kVector = 16;
+    if (user.op == Op::kBroadcast) {
+      int64_t along = 1;  // elements side by side that are one element of i
+      const Dims& kept = user.as<DimsAttrs>().dimensions;
+      for (auto d = static_cast<int64_t>(user.shape.rank()); d-- > 0 && (kept.empty() || kept.back() != d);) along *= user.shape.dims[static_cast<size_t>(d)];
+      if (along >= kVector) return false;
+    }
     const int64_t steps = fusion::steps_behind(&i);
     return steps > kManySteps && steps * (user.shape.elements() - i.shape.elements()) > kManyRepeated;
   }
