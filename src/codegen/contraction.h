@@ -64,8 +64,8 @@ struct ContractionHooks {
   TableHook table;    // may be null
   int tables = 0;     // how many values it gives
   bool epilogue_of_sum = false;  // it returns a value that depends on `acc` alone, and stores nothing
-  // Buffers that the epilogue reads at the output's own place, in elements of the output's size: brought near while
-  // the sums are made.
+  // Buffers that the epilogue reads at the output's own place, in elements of the output's size: asked for while
+  // earlier sums are made.
   std::vector<int> read_in_place;
   LoadHook lhs, rhs;
   EntryHook entry;

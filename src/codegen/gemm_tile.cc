@@ -48,7 +48,8 @@ class TileEmitter {
     std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i, p, i, i, p, i};
     params.insert(params.end(), kPerLevel * static_cast<size_t>(d_.levels), i);
     finish_at_ = static_cast<unsigned>(params.size());
-    if (d_.finish) params.insert(params.end(), {p, p, e_.b.getInt1Ty(), i});
+    if (d_.finish) params.insert(params.end(), {p, p, e_.b.getInt1Ty()});
+    if (d_.touched) params.insert(params.end(), {i, i, i, i});
     params.insert(params.end(), static_cast<size_t>(d_.touched), p);
     llvm::Function* f = e_.begin_internal(name, params);
     Values a{e_.arg(kA)};
@@ -110,17 +111,19 @@ class TileEmitter {
     return sums;
   }
 
-  // The lines lie a row apart, no stream that the processor would see.
+  // Whole rows one after another, as memory likes to be read, a row tile before they are needed.
   void touch(Value* panel) {
     if (d_.touched == 0) return;
-    const int64_t width = d_.vectors * lanes_ * bytes_;
-    e_.if_then(e_.arg(finish_at_ + 2), [&] {
+    const unsigned at = finish_at_ + 3;
+    Value *row = e_.arg(at), *lines = e_.arg(at + 1), *rows = e_.arg(at + 2);
+    Value* any = e_.b.CreateICmpSLT(panel, e_.arg(at + 3));
+    e_.if_then(e_.b.CreateAnd(any, e_.arg(finish_at_ + 2)), [&] {
       for (int i = 0; i < d_.touched; ++i) {
-        Value* p = e_.at(e_.arg(finish_at_ + 4 + static_cast<unsigned>(i)), e_.mul(panel, width));
-        for (int r = 0; r < d_.rows; ++r) {
-          for (int64_t line = 0; line < width; line += kLine) e_.prefetch(e_.at(p, line));
-          p = e_.at(p, e_.arg(finish_at_ + 3));
-        }
+        Value* first = e_.b.CreateMul(panel, rows);
+        e_.loop(first, e_.add(first, rows), [&](Value* r) {
+          Value* p = e_.at(e_.arg(at + 4 + static_cast<unsigned>(i)), e_.b.CreateMul(r, row));
+          e_.loop(e_.i64(0), lines, [&](Value* line) { e_.prefetch(e_.at(p, e_.mul(line, kLine)), 2); });
+        });
       }
     });
   }
@@ -226,8 +229,9 @@ void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall&
                            d.ahead ? call.ahead_step : zero, d.ahead ? call.ahead_turn : zero,
                            d.copy_row ? call.copy : none, d.copy_row ? call.copy_panel : zero});
   for (const TileLevel& l : call.levels) args.insert(args.end(), {l.count, l.a_step, l.b_step});
-  if (d.finish)
-    args.insert(args.end(), {call.finish, call.context, call.finishes, d.touched > 0 ? call.touched_row : zero});
+  if (d.finish) args.insert(args.end(), {call.finish, call.context, call.finishes});
+  if (d.touched > 0)
+    args.insert(args.end(), {call.touched_row, call.touched_lines, call.touched_rows, call.touching_panels});
   args.insert(args.end(), call.touched.begin(), call.touched.end());
   e.b.CreateCall(tile, args);
 }

@@ -29,7 +29,7 @@ struct TileDesc {
   int ahead = 0, ahead_every = 1;
   int64_t copy_row = 0;  // if not 0, the rows of b are copied so many bytes apart (one level)
   bool finish = false;  // whether a function finishes each panel
-  int touched = 0;      // arrays of which it will read the places of the panel: they are asked for before the sum
+  int touched = 0;      // arrays of which some rows, those that the next row tile's end will read, are asked for
 };
 
 // One loop of the sum: how often, at least once, and the byte steps of both operands.
@@ -50,8 +50,9 @@ struct TileCall {
   Value *copy = nullptr, *copy_panel = nullptr;  // where to, and the bytes between panels
   // finish(c of the panel, the panel's index, context), if `finishes` (i1) of this call.
   Value *finish = nullptr, *context = nullptr, *finishes = nullptr;
-  Values touched;  // where the first panel's places are, laid out as c is but for
-  Value* touched_row = nullptr;  // the bytes between rows
+  Values touched;  // where the rows are of which each of the first touching_panels panels touches touched_rows
+  Value *touched_row = nullptr, *touched_lines = nullptr;  // bytes between rows, lines of a row
+  Value *touched_rows = nullptr, *touching_panels = nullptr;
   std::vector<TileLevel> levels;  // outermost first; the innermost a_step is the description's
 };
 

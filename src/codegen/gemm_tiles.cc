@@ -227,13 +227,18 @@ class TilesKernel {
     return out;
   }
 
-  void set_finish(const GemmRow& first, Value* rows, TileCall& call) {
+  struct RowTile {
+    Value* index;
+    GemmRow first;
+  };
+
+  void set_finish(const RowTile& at, Value* rows, TileCall& call) {
     if (!finishes()) return;
     call.finish = finish_function_;
     call.context = context_;
     call.finishes = is_last_;
-    set_context(kOuter, first.outer ? first.outer : e_.i64(0));
-    set_context(kM, first.m);
+    set_context(kOuter, at.first.outer ? at.first.outer : e_.i64(0));
+    set_context(kM, at.first.m);
     set_context(kRows, rows);
     set_context(kBuffers, f_.buffers);
     set_context(kBatch, batch_);
@@ -242,10 +247,15 @@ class TilesKernel {
     auto buffer = [&](int i) {
       return e_.b.CreateAlignedLoad(e_.ptr_type(), e_.at(f_.buffers, 8 * i), llvm::Align(8));
     };
-    Value* place = e_.b.CreatePtrDiff(e_.b.getInt8Ty(), f_.out_at(first, column_), buffer(s_.spec.out_buffer));
+    const GemmRow next = tile_rows(e_, s_, e_.add(at.index, e_.i64(1))).first;
+    Value* place = e_.b.CreatePtrDiff(e_.b.getInt8Ty(), f_.out_at(next, column_), buffer(s_.spec.out_buffer));
     for (int i : arrays) call.touched.push_back(e_.at(buffer(i), place));
     call.touched_row = e_.i64(s_.spec.out_m * bytes_);
+    call.touched_lines = e_.i64((s_.c_row * bytes_ + kSlotBytes - 1) / kSlotBytes);
+    call.touched_rows = e_.i64(touched_rows());
   }
+
+  int64_t touched_rows() const { return (s_.mr + s_.block_panels - 1) / s_.block_panels; }
 
   // What the function that finishes a panel is told beside it.
   enum Context : int64_t { kOuter, kM, kColumn, kRows, kFull, kTail, kBuffers, kBatch, kTable, kContext };
@@ -300,11 +310,6 @@ class TilesKernel {
     llvm::Function *function = nullptr, *exact_function = nullptr;
   };
 
-  struct RowTile {
-    Value* index;
-    GemmRow first;
-  };
-
   void panels(const Tile tile[2], const RowTile& at, const KBlock& k, Value* a, Value* c) {
     const int64_t width = s_.nv * s_.w;
     const bool copying = tile[0].desc.copy_row || tile[1].desc.copy_row;
@@ -324,11 +329,13 @@ class TilesKernel {
     call.levels.push_back({steps, e_.i64(a_step(inner, false)), e_.i64(b_step(inner, false, copying))});
     Value* b = s_.pack_b && !copying ? packed_ : f_.rhs_at(k.first, column_);
     bring_ahead(at.index, call);
-    set_finish(at.first, e_.i64(tile == tile_[1] || tile == copying_tile_[1] ? s_.mr - 1 : s_.mr), call);
+    set_finish(at, e_.i64(tile == tile_[1] || tile == copying_tile_[1] ? s_.mr - 1 : s_.mr), call);
     Value* ahead = call.ahead;
     const Values touched = call.touched;
     auto run = [&](const Tile& t, Value* skip, Value* count) {
-      for (size_t i = 0; i < touched.size(); ++i) call.touched[i] = e_.at(touched[i], e_.mul(skip, width * bytes_));
+      for (size_t i = 0; i < touched.size(); ++i)
+        call.touched[i] = e_.at(touched[i], e_.mul(skip, touched_rows() * s_.spec.out_m * bytes_));
+      if (!touched.empty()) call.touching_panels = e_.sub(e_.i64((s_.mr + touched_rows() - 1) / touched_rows()), skip);
       if (ahead) call.ahead = e_.at(ahead, e_.mul(skip, width * byte_size(s_.spec.rhs)));
       call.b = e_.at(b, e_.mul(skip, b_panel));
       if (copying) {
