@@ -64,7 +64,7 @@ int64_t columns_in_one_go(const Kernel& k, const Computation& fused, const Space
   int64_t bytes = 1;
   for (size_t o = 0; o < outputs(fused).size(); ++o)
     bytes = std::max<int64_t>(bytes, byte_size(k.buffers[static_cast<size_t>(first_output(fused)) + o].dtype));
-  const int64_t block = std::min(kMostBlock, kBlockBytes / most_bytes);
+  const int64_t block = std::min({kMostBlock, kBlockBytes / most_bytes, s.dims.back()});
   return product(behind) * bytes % kCollision == 0 && s.dims.back() % block == 0 ? block : 0;
 }
 

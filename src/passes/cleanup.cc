@@ -61,11 +61,43 @@ Instr* as_reshape(Instr* i) {
   return i->parent->add(Op::kReshape, i->shape, {o}, Attrs(), {}, i->name);
 }
 
+bool any_order(const Computation& c) {
+  switch (c.root()->op) {
+    case Op::kAdd: case Op::kMultiply: case Op::kMinimum: case Op::kMaximum: case Op::kAnd: case Op::kOr: case Op::kXor:
+      break;
+    default: return false;
+  }
+  const auto& o = c.root()->operands;
+  return c.params().size() == 2 && ((o[0] == c.params()[0] && o[1] == c.params()[1]) || (o[0] == c.params()[1] && o[1] == c.params()[0]));
+}
+
+// A reduction of a transpose reads what is transposed, as it lies; what remains is transposed if need be.
+Instr* reduce_in_place(Instr* i) {
+  const Instr* t = i->operand(0);
+  if (i->operands.size() != 2 || t->op != Op::kTranspose || !i->shape.is_array() || i->shape.quant || t->shape.quant ||
+      !t->shape.is_static() || t->shape.has_bounded_dim() || !any_order(*i->calls[0]))
+    return nullptr;
+  const Dims &from = t->as<DimsAttrs>().dimensions, &reduced = i->as<DimsAttrs>().dimensions;
+  Dims dims, kept, sizes, order;
+  for (int64_t d : reduced) dims.push_back(from[static_cast<size_t>(d)]);
+  for (int64_t d = 0; d < t->shape.rank(); ++d)
+    if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) kept.push_back(from[static_cast<size_t>(d)]);
+  Dims in_order = kept;
+  std::sort(dims.begin(), dims.end());
+  std::sort(in_order.begin(), in_order.end());
+  for (int64_t d : in_order) sizes.push_back(t->operand(0)->shape.dims[static_cast<size_t>(d)]);
+  for (int64_t d : kept) order.push_back(std::find(in_order.begin(), in_order.end(), d) - in_order.begin());
+  Instr* r = i->parent->add(Op::kReduce, Shape::array(i->shape.dtype, sizes), {t->operand(0), i->operand(1)}, DimsAttrs{dims},
+                            {i->calls[0]}, i->name);
+  return is_identity_order(order) ? r : i->parent->add(Op::kTranspose, i->shape, {r}, DimsAttrs{order}, {}, i->name);
+}
+
 constexpr CleanupRule kRules[] = {
     {"copy", Op::kCopy, [](Instr* i) { return i->operand(0); }},
     {"reshape to the same shape", Op::kReshape, same_shape},
     {"conversion to the same type", Op::kConvert, same_shape},
     {"transpose in order", Op::kTranspose, same_order},
+    {"reduction of a transpose", Op::kReduce, reduce_in_place},
     {"broadcast in order", Op::kBroadcast, same_order},
     {"broadcast that only adds dimensions of 1", Op::kBroadcast, as_reshape},
     {"element of a tuple", Op::kGetTupleElement, tuple_element},

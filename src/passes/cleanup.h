@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cleanup: dead code out; equal instructions merged (never across opt-barrier); copies, trivial
-// reshapes, transposes and broadcasts out; get-tuple-element(tuple(…)) → the element.
+// reshapes, transposes and broadcasts out; reductions of a transpose read what it transposes; get-tuple-element(tuple(…)) → the element.
 #pragma once
 
 #include <optional>

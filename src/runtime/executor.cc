@@ -131,15 +131,26 @@ Status Executor::observed(const PlanStep& s, Call& c) {
   return absl::OkStatus();
 }
 
+void Executor::copy(const char* from, char* to, int64_t n) {
+  constexpr int64_t kPiece = 64 << 10, kGrain = 4;
+  if (from == to) return;
+  const bool apart = to + n <= from || from + n <= to;
+  if (n < 2 * kGrain * kPiece || !apart) {
+    std::memmove(to, from, n);
+    return;
+  }
+  pool_->run((n + kPiece - 1) / kPiece, kGrain, [from, to, n](int64_t begin, int64_t end, int) {
+    std::memcpy(to + begin * kPiece, from + begin * kPiece, std::min(end * kPiece, n) - begin * kPiece);
+  });
+}
+
 Status Executor::step(const PlanStep& s, Call& c) {
   switch (s.kind) {
     case PlanStep::Kind::kKernel: return kernel(s, c);
     case PlanStep::Kind::kLibrary:
       return note(str_cat(name(s.instr->op), " '", s.instr->name, "'"), library(s, c));
     case PlanStep::Kind::kCopy: {
-      int64_t n = plan_.buffers[s.outputs[0]].shape.bytes();
-      if (c.address[s.outputs[0]] != c.address[s.inputs[0]])
-        std::memmove(c.address[s.outputs[0]], c.address[s.inputs[0]], n);
+      copy(c.address[s.inputs[0]], c.address[s.outputs[0]], plan_.buffers[s.outputs[0]].shape.bytes());
       return absl::OkStatus();
     }
     case PlanStep::Kind::kWhile:

@@ -48,6 +48,7 @@ class Executor {
   Status steps(const PlanSteps& s, Call& c);
   Status observed(const PlanStep& s, Call& c);
   Status step(const PlanStep& s, Call& c);
+  void copy(const char* from, char* to, int64_t n);  // by all threads, if it is large
   Status kernel(const PlanStep& s, Call& c);
   Status native_loop(const codegen::LoadedDriver& d, Call& c);
   Status library(const PlanStep& s, Call& c);

@@ -2,6 +2,8 @@
 // Results in the memory of donated arguments: which may be, and that they are right.
 #include "plan/share.h"
 
+#include <cstring>
+
 #include "backend/compile.h"
 #include "backend/read_module.h"
 #include "gtest/gtest.h"
@@ -159,6 +161,22 @@ ENTRY e {
   ROOT r = (f32[50,16], f32[9,16]) tuple(updated, both)
 })");
   EXPECT_TRUE(s.may(0, 0));
+}
+
+// An argument that is kept is copied before the update of it; large ones by all threads, in pieces.
+TEST(Share, CopiesOfLargeArguments) {
+  for (int64_t n : {131071, 131073, 300001}) {
+    const std::string x = str_cat("f32[", n, "]");
+    Shared s(str_cat("HloModule m\nENTRY e {\n  x = ", x, " parameter(0)\n  u = f32[3] parameter(1)\n  i = s32[] parameter(2)\n  ROOT r = ", x,
+                     " dynamic-update-slice(x, u, i)\n}\n").c_str());
+    std::vector<std::vector<char>> in, out{std::vector<char>(static_cast<size_t>(4 * n))};
+    for (const Shape& p : s.x->parameters()) in.push_back(Shared::numbers(p, 3));
+    s.run(in, out, -1, -1);
+    int32_t at = 0;
+    std::memcpy(&at, in[2].data(), 4);
+    std::memcpy(in[0].data() + 4 * at, in[1].data(), 12);
+    EXPECT_EQ(in[0], out[0]);
+  }
 }
 
 int64_t large_copies(const Plan& p, const PlanSteps& steps) {

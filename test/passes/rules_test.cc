@@ -150,6 +150,18 @@ std::vector<Row> cleanup_rows() {
        kMatrix + " t = f32[14,14] transpose(x), dimensions={0,1}\n ROOT r = f32[14,14] negate(t)\n"},
       {"transpose in order", false,
        kMatrix + " t = f32[14,14] transpose(x), dimensions={1,0}\n ROOT r = f32[14,14] negate(t)\n"},
+      {"reduction of a transpose", true,
+       kMatrix + " t = f32[14,14] transpose(x), dimensions={1,0}\n l = f32[] constant(-inf)\n"
+                 " ROOT r = f32[14] reduce(t, l), dimensions={1}, to_apply=most\n",
+       "most { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] maximum(a, b) }\n"},
+      {"reduction of a transpose", true,
+       " x = s32[2,3,4,5] parameter(0)\n t = s32[5,4,2,3] transpose(x), dimensions={3,2,0,1}\n z = s32[] constant(0)\n"
+       " ROOT r = s32[5,2,3] reduce(t, z), dimensions={1}, to_apply=sum\n",
+       "sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT m = s32[] add(b, a) }\n"},
+      {"reduction of a transpose", false,  // an order that counts
+       kMatrix + " t = f32[14,14] transpose(x), dimensions={1,0}\n l = f32[] constant(0)\n"
+                 " ROOT r = f32[14] reduce(t, l), dimensions={1}, to_apply=less\n",
+       "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] subtract(a, b) }\n"},
       {"broadcast in order", true,
        kMatrix + " t = f32[14,14] broadcast(x), dimensions={0,1}\n ROOT r = f32[14,14] negate(t)\n"},
       {"broadcast in order", false,
