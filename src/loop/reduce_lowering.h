@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "loop/elements.h"
@@ -226,7 +227,7 @@ class ReduceLowering {
   // reduce, what they keep, the outputs made of their results, by number.
   std::vector<const Instr*> downs_;
   Dims down_, outer_, outer_dims_, down_kept_, down_kept_dims_;
-  absl::flat_hash_set<size_t> down_outputs_;
+  absl::btree_set<size_t> down_outputs_;  // in order: stores are text, too
   std::vector<Group> down_groups_;
   std::vector<std::vector<int64_t>> down_row_;  // where an item combines values, from `down_start_` on
   Scalar down_start_;
