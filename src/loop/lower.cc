@@ -171,7 +171,7 @@ std::vector<scalar::Value> open_accumulator(Kernel& k, Accumulator* a, const std
   return vars;
 }
 
-int choose_width(const Kernel& k, const Facts& facts, bool accumulates) {
+int choose_width(const Kernel& k, const Facts& facts, bool accumulates, int64_t index_nodes) {
   int bytes = 4, nodes = 0;
   for (int32_t i = 0; i < k.graph.size(); ++i) {
     const scalar::Node& n = k.graph[Scalar{i}];
@@ -180,6 +180,7 @@ int choose_width(const Kernel& k, const Facts& facts, bool accumulates) {
     if (data && n.type != Dtype::kS64) bytes = std::max(bytes, byte_size(n.type));
     ++nodes;
   }
+  nodes -= static_cast<int>(index_nodes);
   int lanes = facts.lanes(bytes);
   if (nodes <= 24 && accumulates) return lanes * 4;
   if (nodes <= 48) return lanes * 2;

@@ -90,8 +90,8 @@ void close_frame(Kernel& k, Frame& f, double work, int width);
 std::vector<scalar::Value> open_accumulator(Kernel& k, Accumulator* a, const std::vector<scalar::Value>& start);
 
 // Lanes for a phase: light bodies get several registers per value, which hides latency. `accumulates`:
-// its loops carry accumulators.
-int choose_width(const Kernel& k, const Facts& facts, bool accumulates);
+// its loops carry accumulators. `index_nodes`: so many nodes are made once an item.
+int choose_width(const Kernel& k, const Facts& facts, bool accumulates, int64_t index_nodes = 0);
 // Fewest items worth a thread, from the work of one item in elements.
 int64_t choose_grain(const Kernel& k, double elements_per_item);
 

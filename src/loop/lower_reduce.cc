@@ -471,7 +471,7 @@ void ReduceLowering::close_frame(Frame& f, double work) {
     if (f.blocks) f.blocks->body.push_back(make_loop(f.columns));
     f.phase.body.push_back(make_loop(f.blocks ? f.blocks : f.columns));
   }
-  f.phase.width = commutes_ || column_ ? choose_width(k_, facts_, true) : 1;
+  f.phase.width = commutes_ || column_ ? choose_width(k_, facts_, true, index_nodes_) : 1;
   f.phase.grain = choose_grain(k_, work);
   k_.phases.push_back(std::move(f.phase));
 }

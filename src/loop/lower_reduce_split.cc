@@ -4,6 +4,7 @@
 // stores these, in parts again. Parts depend on the shape alone, so values do not depend on threads.
 #include <algorithm>
 
+#include "absl/numeric/bits.h"
 #include "loop/reduce_lowering.h"
 
 namespace braze::loop {
@@ -11,6 +12,7 @@ namespace braze::loop {
 namespace {
 
 constexpr int64_t kLeadWork = 6400;  // instructions on single elements
+constexpr int64_t kColumnWork = 1 << 17;  // elements
 
 }  // namespace
 
@@ -19,8 +21,11 @@ ReduceLowering::Cut ReduceLowering::cut() const {
   Cut c{extents[0], 0, 0, 0, 1};
   const int64_t per_row = product(red_dims_) / std::max<int64_t>(c.n, 1);
   const int64_t unit = extents.size() == 1 && !column_ ? facts_.lanes(4) * 8 : 1;
-  const int64_t want = std::max<int64_t>(unit, 8192 / std::max<int64_t>(per_row, 1));
-  c.chunk = (std::max(want, (c.n + 255) / 256) + unit - 1) / unit * unit;
+  int64_t elements = 8192;  // of an item; in column form, of each of its columns
+  if (column_) elements = std::min(elements, kColumnWork / static_cast<int64_t>(absl::bit_ceil(static_cast<uint64_t>(block()))));
+  const int64_t want = std::max<int64_t>(unit, elements / std::max<int64_t>(per_row, 1));
+  const int64_t most = column_ ? 64 : 256;  // parts
+  c.chunk = (std::max(want, (c.n + most - 1) / most) + unit - 1) / unit * unit;
   c.parts = (c.n + c.chunk - 1) / c.chunk;
   if (c.parts > 1 && c.parts <= 4 && extents.size() == 1 && !column_)
     c.lead = std::min(kLeadWork / static_cast<int64_t>(fused_.instrs().size()), c.chunk / 8) / unit * unit;
@@ -35,6 +40,7 @@ double ReduceLowering::work_of_part(const Cut& c) const {
 
 std::vector<ReduceLowering::Range> ReduceLowering::open_parts(Frame& f, const Cut& c, Scalar* part) {
   e_.forget();
+  const int32_t before = g_.size();
   open_frame(f, c.parts);
   *part = c.parts == 1 ? e_.index_const(0) : g_.rem(f.item, e_.index_const(c.parts));
   std::vector<Range> ranges = whole_ranges();
@@ -48,6 +54,7 @@ std::vector<ReduceLowering::Range> ReduceLowering::open_parts(Frame& f, const Cu
   ranges[0].index = g_.add(start, g_.index_var(ranges[0].var, ranges[0].extent));
   if ((c.n - c.lead) % c.chunk != 0 || c.lead > 0)
     ranges[0].count = g_.min(most, g_.sub(e_.index_const(c.n), start));
+  if (column_) index_nodes_ += g_.size() - before;
   bind_held(f.kept);
   return ranges;
 }

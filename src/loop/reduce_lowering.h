@@ -216,6 +216,7 @@ class ReduceLowering {
   Dims full_, reduced_, kept_, kept_dims_, red_dims_;
   bool column_ = false, commutes_ = true, full_outputs_ = false, split_ = false;
   bool stores_in_pass_ = false;  // full-size outputs, by the only pass: they need no result of it
+  int64_t index_nodes_ = 0;  // that say which part an item is
   bool blocked_ = false;  // the innermost loop of the pass being built is a block's
   struct Held {
     Group group;
