@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kMaxOutputs = 8;
 constexpr size_t kMaxReaders = 24;    // of one value, looked at for siblings
 constexpr int64_t kNear = 48;         // siblings further apart would keep more values alive
+constexpr int64_t kSlots = 1 << 10;   // positions between one instruction and the next
 constexpr size_t kMaxVisited = 4000;  // instructions looked at to prove that no cycle arises
 
 class Merger {
@@ -26,6 +27,7 @@ class Merger {
       : groups_(g), max_group_(max_group), has_kernel_(has_kernel), follows_(follows), trace_(trace) {}
 
   void run() {
+    for (auto& [i, p] : groups_.position) p *= kSlots;
     std::vector<int> order(groups_.list.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
     std::sort(order.begin(), order.end(), [&](int a, int b) { return first(a) < first(b); });
@@ -93,7 +95,9 @@ class Merger {
       if (o->users.size() > kMaxReaders) continue;
       for_readers(o, [&](const Instr* u) {
         int other = group(u);
-        if (other >= 0 && std::abs(first(other) - first(g)) <= kNear) add(other);
+        if (other >= 0 && (std::abs(first(other) - first(g)) <= kNear * kSlots || may_move(g, other) ||
+                           may_move(other, g)))
+          add(other);
       });
     }
     for (int other : candidates)
@@ -120,6 +124,34 @@ class Merger {
     return full ? full : &g.roots[0]->shape.dims;
   }
 
+  // Whether all of `late` could be computed just before the results of `early`: what it reads is there, and its
+  // results are few. Then larger values that both read need not live until `late`.
+  bool may_move(int late, int early) {
+    const int64_t p = before(early);
+    int64_t results = 0;
+    for (const Instr* r : at(late).roots) results += r->shape.is_array() ? r->shape.elements() : kSlots * kSlots;
+    if (!at(late).heavy || first(late) <= p) return false;
+    const Dims* full = space(at(late));
+    if (!full || results > product(*full) / 16 || !space(at(early))) return false;
+    std::vector<Instr*> sources;
+    for (const Instr* m : at(late).members)
+      for (Instr* o : m->operands)
+        if (group(o) != late) add_sources(o, &sources);
+    return std::all_of(sources.begin(), sources.end(), [&](const Instr* o) { return position(o) < p; });
+  }
+  // The position of the first result of a group, or of what it has been moved behind.
+  int64_t before(int g) { return first(g) / kSlots * kSlots; }
+
+  // Gives the members of `late`, in their order, positions just before the results of `early`.
+  void move(int late, int early) {
+    const int64_t number = before(early) / kSlots;
+    std::vector<Instr*> members = at(late).members;
+    std::sort(members.begin(), members.end(), [&](const Instr* a, const Instr* b) { return position(a) < position(b); });
+    int64_t& taken = taken_[number];
+    if (taken + static_cast<int64_t>(members.size()) >= kSlots) return;
+    for (const Instr* m : members) groups_.position[m] = (number - 1) * kSlots + ++taken;
+  }
+
   bool try_merge(int a, int b) {
     const Group &x = at(a), &y = at(b);
     if (x.members.empty() || x.roots.size() + y.roots.size() > kMaxOutputs) return false;
@@ -128,6 +160,8 @@ class Merger {
     if (!dx || !dy || *dx != *dy) return false;
     if (path(a, b) || path(b, a)) return false;
     if (Copies::repeats(x, y) || Copies::repeats(y, x)) return false;
+    const bool a_moves = may_move(a, b) && first(a) - first(b) > kNear * kSlots;
+    const bool b_moves = may_move(b, a) && first(b) - first(a) > kNear * kSlots;
     Group merged;
     merged.members = y.members;
     merged.members.insert(merged.members.end(), x.members.begin(), x.members.end());
@@ -140,6 +174,11 @@ class Merger {
     bool fits = has_kernel_(merged) && take_fuel("fuse", x.roots[0]->name);
     if (trace_) trace_(*x.roots[0], *y.roots[0], fits ? "one kernel, several outputs" : "no single kernel");
     if (!fits) return false;
+    if (a_moves) move(a, b);
+    if (b_moves) move(b, a);
+    if (a_moves || b_moves)
+      std::sort(merged.members.begin(), merged.members.end(),
+                [&](const Instr* p, const Instr* q) { return position(p) > position(q); });
     for (const Instr* m : merged.members) groups_.of[m] = b;
     at(a) = Group();
     at(b) = std::move(merged);
@@ -277,6 +316,7 @@ class Merger {
   Groups& groups_;
   // Disjoint ranges of positions, by their first: unions of what merged groups span.
   std::map<int64_t, int64_t> spans_;
+  std::map<int64_t, int64_t> taken_;  // positions before an instruction, by its number
   const int64_t max_group_;
   const std::function<bool(const Group&)>& has_kernel_;
   const std::function<bool(const Group&, const Group&)>& follows_;
