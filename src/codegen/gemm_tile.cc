@@ -48,9 +48,7 @@ class TileEmitter {
     std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i, p, i, i, p, i};
     params.insert(params.end(), kPerLevel * static_cast<size_t>(d_.levels), i);
     finish_at_ = static_cast<unsigned>(params.size());
-    if (d_.finish) params.insert(params.end(), {p, p, e_.b.getInt1Ty()});
-    if (d_.touched) params.insert(params.end(), {i, i, i, i});
-    params.insert(params.end(), static_cast<size_t>(d_.touched), p);
+    params.insert(params.end(), {p, p, e_.b.getInt1Ty()});
     llvm::Function* f = e_.begin_internal(name, params);
     Values a{e_.arg(kA)};
     while (a.size() < pointers_)
@@ -58,7 +56,6 @@ class TileEmitter {
     const Values start{e_.arg(kB), e_.arg(kC), e_.arg(kOld), e_.arg(kAhead),
                        e_.arg(kCopy)};
     e_.loop_carry(e_.i64(0), e_.arg(kPanels), 1, start, false, [&](Value* panel, const Values& v) {
-      touch(panel);
       ahead_ = v[3];
       copy_ = v[4];
       Values sums = start_sums(v[0]);
@@ -111,26 +108,8 @@ class TileEmitter {
     return sums;
   }
 
-  // Whole rows one after another, as memory likes to be read, a row tile before they are needed.
-  void touch(Value* panel) {
-    if (d_.touched == 0) return;
-    const unsigned at = finish_at_ + 3;
-    Value *row = e_.arg(at), *lines = e_.arg(at + 1), *rows = e_.arg(at + 2);
-    Value* any = e_.b.CreateICmpSLT(panel, e_.arg(at + 3));
-    e_.if_then(e_.b.CreateAnd(any, e_.arg(finish_at_ + 2)), [&] {
-      for (int i = 0; i < d_.touched; ++i) {
-        Value* first = e_.b.CreateMul(panel, rows);
-        e_.loop(first, e_.add(first, rows), [&](Value* r) {
-          Value* p = e_.at(e_.arg(at + 4 + static_cast<unsigned>(i)), e_.b.CreateMul(r, row));
-          e_.loop(e_.i64(0), lines, [&](Value* line) { e_.prefetch(e_.at(p, e_.mul(line, kLine)), 2); });
-        });
-      }
-    });
-  }
-
   // Panel by panel, so that it runs beside the multiply-adds of the next one.
   void finish(Value* c, Value* panel) {
-    if (!d_.finish) return;
     e_.if_then(e_.arg(finish_at_ + 2), [&] {
       llvm::Type* p = e_.ptr_type();
       auto* type = llvm::FunctionType::get(e_.b.getVoidTy(), {p, e_.i64_type(), p}, false);
@@ -201,7 +180,7 @@ class TileEmitter {
                    d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
                    d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row,
                    ".w", static_cast<int>(d_.word), e_.target.fma ? "" : "r", d_.start ? "s" : "",
-                   ".p", d_.ahead, ".", d_.ahead_every, ".", d_.copy_row, d_.finish ? str_cat(".e", d_.touched) : "");
+                   ".p", d_.ahead, ".", d_.ahead_every, ".", d_.copy_row);
   }
 
   Emit& e_;
@@ -229,10 +208,8 @@ void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall&
                            d.ahead ? call.ahead_step : zero, d.ahead ? call.ahead_turn : zero,
                            d.copy_row ? call.copy : none, d.copy_row ? call.copy_panel : zero});
   for (const TileLevel& l : call.levels) args.insert(args.end(), {l.count, l.a_step, l.b_step});
-  if (d.finish) args.insert(args.end(), {call.finish, call.context, call.finishes});
-  if (d.touched > 0)
-    args.insert(args.end(), {call.touched_row, call.touched_lines, call.touched_rows, call.touching_panels});
-  args.insert(args.end(), call.touched.begin(), call.touched.end());
+  args.insert(args.end(), {call.finish ? call.finish : none, call.context ? call.context : none,
+                           call.finishes ? call.finishes : e.b.getFalse()});
   e.b.CreateCall(tile, args);
 }
 

@@ -28,8 +28,6 @@ struct TileDesc {
   // Lines brought to the second level cache at every ahead_every-th step of the innermost loop.
   int ahead = 0, ahead_every = 1;
   int64_t copy_row = 0;  // if not 0, the rows of b are copied so many bytes apart (one level)
-  bool finish = false;  // whether a function finishes each panel
-  int touched = 0;      // arrays of which some rows, those that the next row tile's end will read, are asked for
 };
 
 // One loop of the sum: how often, at least once, and the byte steps of both operands.
@@ -48,11 +46,8 @@ struct TileCall {
   // The lines brought ahead: where the first panel's are, the bytes between steps; turn 0, or -1 for none.
   Value *ahead = nullptr, *ahead_step = nullptr, *ahead_turn = nullptr;
   Value *copy = nullptr, *copy_panel = nullptr;  // where to, and the bytes between panels
-  // finish(c of the panel, the panel's index, context), if `finishes` (i1) of this call.
+  // Called after each panel, if `finishes` (i1): finish(c of the panel, the panel's index, context).
   Value *finish = nullptr, *context = nullptr, *finishes = nullptr;
-  Values touched;  // where the rows are of which each of the first touching_panels panels touches touched_rows
-  Value *touched_row = nullptr, *touched_lines = nullptr;  // bytes between rows, lines of a row
-  Value *touched_rows = nullptr, *touching_panels = nullptr;
   std::vector<TileLevel> levels;  // outermost first; the innermost a_step is the description's
 };
 

@@ -87,8 +87,6 @@ class TilesKernel {
     d.empty = s_.k_total() == 0;
     d.ahead = s_.ahead, d.ahead_every = s_.ahead_every;
     if (copying) d.copy_row = s_.nv * s_.w * bytes_;
-    d.finish = finishes();
-    d.touched = static_cast<int>(touched().size());
     return d;
   }
 
@@ -242,23 +240,33 @@ class TilesKernel {
     set_context(kRows, rows);
     set_context(kBuffers, f_.buffers);
     set_context(kBatch, batch_);
-    const std::vector<int> arrays = touched();
-    if (arrays.empty()) return;
-    auto buffer = [&](int i) {
-      return e_.b.CreateAlignedLoad(e_.ptr_type(), e_.at(f_.buffers, 8 * i), llvm::Align(8));
-    };
+    if (touched().empty()) return;
     const GemmRow next = tile_rows(e_, s_, e_.add(at.index, e_.i64(1))).first;
-    Value* place = e_.b.CreatePtrDiff(e_.b.getInt8Ty(), f_.out_at(next, column_), buffer(s_.spec.out_buffer));
-    for (int i : arrays) call.touched.push_back(e_.at(buffer(i), place));
-    call.touched_row = e_.i64(s_.spec.out_m * bytes_);
-    call.touched_lines = e_.i64((s_.c_row * bytes_ + kSlotBytes - 1) / kSlotBytes);
-    call.touched_rows = e_.i64(touched_rows());
+    Value* out = e_.b.CreateAlignedLoad(e_.ptr_type(), e_.at(f_.buffers, 8 * s_.spec.out_buffer), llvm::Align(8));
+    set_context(kNext, e_.b.CreatePtrDiff(e_.b.getInt8Ty(), f_.out_at(next, column_), out));
   }
 
+  // Asks for what the next row tile's end will read, with each panel some of its rows: whole rows one after another, as
+  // memory likes to be read. `panel` is of the block.
+  void touch_next(Value* panel, Value* place) {
+    const int64_t rows = touched_rows(), row = s_.spec.out_m * bytes_;
+    const int64_t lines = (s_.c_row * bytes_ + kSlotBytes - 1) / kSlotBytes;
+    e_.if_then(e_.b.CreateICmpSLT(panel, e_.i64((s_.mr + rows - 1) / rows)), [&] {
+      Value* first = e_.add(place, e_.mul(panel, rows * row));
+      for (int i : touched()) {
+        Value* p = e_.b.CreateAlignedLoad(e_.ptr_type(), e_.at(f_.buffers, 8 * i), llvm::Align(8));
+        p = e_.at(p, first);
+        e_.loop(e_.i64(0), e_.i64(rows), [&](Value* r) {
+          Value* line = e_.at(p, e_.mul(r, row));
+          e_.loop(e_.i64(0), e_.i64(lines), [&](Value* l) { e_.prefetch(e_.at(line, e_.mul(l, kSlotBytes)), 2); });
+        });
+      }
+    });
+  }
   int64_t touched_rows() const { return (s_.mr + s_.block_panels - 1) / s_.block_panels; }
 
   // What the function that finishes a panel is told beside it.
-  enum Context : int64_t { kOuter, kM, kColumn, kRows, kFull, kTail, kBuffers, kBatch, kTable, kContext };
+  enum Context : int64_t { kOuter, kM, kColumn, kRows, kFull, kTail, kBuffers, kBatch, kTable, kNext, kPanel, kContext };
   void set_context(Context field, Value* v) {
     e_.b.CreateAlignedStore(v, e_.at(context_, 8 * field), llvm::Align(8));
   }
@@ -331,11 +339,7 @@ class TilesKernel {
     bring_ahead(at.index, call);
     set_finish(at, e_.i64(tile == tile_[1] || tile == copying_tile_[1] ? s_.mr - 1 : s_.mr), call);
     Value* ahead = call.ahead;
-    const Values touched = call.touched;
     auto run = [&](const Tile& t, Value* skip, Value* count) {
-      for (size_t i = 0; i < touched.size(); ++i)
-        call.touched[i] = e_.at(touched[i], e_.mul(skip, touched_rows() * s_.spec.out_m * bytes_));
-      if (!touched.empty()) call.touching_panels = e_.sub(e_.i64((s_.mr + touched_rows() - 1) / touched_rows()), skip);
       if (ahead) call.ahead = e_.at(ahead, e_.mul(skip, width * byte_size(s_.spec.rhs)));
       call.b = e_.at(b, e_.mul(skip, b_panel));
       if (copying) {
@@ -348,6 +352,7 @@ class TilesKernel {
         set_context(kColumn, e_.add(column_, e_.mul(skip, width)));
         set_context(kFull, e_.i64(t.desc.vectors - tail));
         set_context(kTail, e_.i64(tail));
+        if (!touched().empty()) set_context(kPanel, skip);
         if (has_table()) set_context(kTable, e_.at(table_, e_.mul(skip, width * bytes_)));
       }
       call.panels = count;
@@ -386,6 +391,7 @@ class TilesKernel {
     Value* rows = s_.mr == 1 ? e_.i64(1) : given(kRows);
     const GemmRow first{given(kOuter), given(kM)};
     Value* column = e_.add(given(kColumn), e_.mul(e_.arg(1), s_.nv * s_.w));
+    if (!touched().empty()) touch_next(e_.add(given(kPanel), e_.arg(1)), given(kNext));
     Value* table = nullptr;
     if (has_table()) table = e_.at(given(kTable), e_.mul(e_.arg(1), s_.nv * s_.w * bytes_));
     auto vector = [&](Value* v, Value* mask) {
