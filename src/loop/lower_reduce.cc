@@ -78,7 +78,11 @@ Status ReduceLowering::analyse() {
     if (o->shape.dims == full_ && levels_.level[o] > 0) stores_in_pass_ = false;
   int64_t work = product(full_), items = product(kept_dims_);
   if (column_) items = (items + block() - 1) / block();
-  const bool splits = items < 8 && product(red_dims_) >= 64;
+  // Outputs after passes down columns of rows that collide are a phase of their own, which writes a few rows at a time.
+  // What comes from memory is rather read once.
+  const bool near = product(full_) * byte_size(outs_[0]->shape.dtype) <= facts_.l3_bytes / 2;
+  const bool apart = near && column_ && full_outputs_ && !stores_in_pass_ && rows_collide();
+  const bool splits = (items < 8 || apart) && product(red_dims_) >= 64;
   split_ = commutes_ && splits && work >= (1 << 14);
   // Passes down a few long columns would leave all but one core idle.
   if (column_ && !commutes_ && splits && work >= (1 << 18))
