@@ -121,6 +121,10 @@ class TilesKernel {
     part_ = s_.parts > 1 ? e_.div(rest, s_.batches) : e_.i64(0);
     batch_ = s_.parts > 1 ? e_.rem(rest, s_.batches) : rest;
     f_.set_batch(batch_);
+    if (finishes()) {
+      set_context(kBuffers, f_.buffers);
+      set_context(kBatch, batch_);
+    }
     Value* groups = e_.min(e_.sub(e_.i64(s_.row_groups), group), e_.sub(e_.arg(2), i));
     if (s_.max_groups < s_.row_groups) groups = e_.min(groups, e_.i64(s_.max_groups));
     if (s_.row_groups == 1) groups = e_.i64(1);
@@ -230,16 +234,12 @@ class TilesKernel {
     GemmRow first;
   };
 
-  void set_finish(const RowTile& at, Value* rows, TileCall& call) {
+  // What the ends of a row tile's panels have in common.
+  void set_finish(const RowTile& at, Value* is_short) {
     if (!finishes()) return;
-    call.finish = finish_function_;
-    call.context = context_;
-    call.finishes = is_last_;
     set_context(kOuter, at.first.outer ? at.first.outer : e_.i64(0));
     set_context(kM, at.first.m);
-    set_context(kRows, rows);
-    set_context(kBuffers, f_.buffers);
-    set_context(kBatch, batch_);
+    set_context(kRows, e_.select(is_short, s_.mr - 1, s_.mr));
     if (touched().empty()) return;
     const GemmRow next = tile_rows(e_, s_, e_.add(at.index, e_.i64(1))).first;
     Value* out = e_.b.CreateAlignedLoad(e_.ptr_type(), e_.at(f_.buffers, 8 * s_.spec.out_buffer), llvm::Align(8));
@@ -283,6 +283,7 @@ class TilesKernel {
     Value* c = sums_at(t, tile.first);
     Value* a = s_.pack_a ? packed : f_.lhs_at(tile.first, k.first);
     const RowTile tile_at{t, tile.first};
+    set_finish(tile_at, is_short);
     if (s_.has_slots()) fast_ = nothing_flushed(e_, a_slot(e_, s_, pack_a_), b_slot(e_, s_, packed_));
     const auto product = [&](const Tile tile[2][2]) {
       e_.if_else(
@@ -337,7 +338,11 @@ class TilesKernel {
     call.levels.push_back({steps, e_.i64(a_step(inner, false)), e_.i64(b_step(inner, false, copying))});
     Value* b = s_.pack_b && !copying ? packed_ : f_.rhs_at(k.first, column_);
     bring_ahead(at.index, call);
-    set_finish(at, e_.i64(tile == tile_[1] || tile == copying_tile_[1] ? s_.mr - 1 : s_.mr), call);
+    if (finishes()) {
+      call.finish = finish_function_;
+      call.context = context_;
+      call.finishes = is_last_;
+    }
     Value* ahead = call.ahead;
     auto run = [&](const Tile& t, Value* skip, Value* count) {
       if (ahead) call.ahead = e_.at(ahead, e_.mul(skip, width * byte_size(s_.spec.rhs)));
