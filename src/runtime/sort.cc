@@ -54,6 +54,10 @@ struct KeyMap {
     replace_nan = o.nan.has_value();
     nan = static_cast<U>(o.nan.value_or(0));
   }
+  KeyForm form() const {
+    using To = KeyForm::Kind;
+    return {kind == Kind::kFloat ? To::kFloat : kind == Kind::kSigned ? To::kSigned : To::kUnsigned, invert != 0};
+  }
   bool is_nan(U bits) const { return static_cast<U>(bits & ~kSign) > infinity; }
   U operator()(U bits) const {
     if (kind == Kind::kSigned) {
@@ -151,9 +155,59 @@ void permute(const Entry<U>* order, const Rows& rows, int bytes, const char* fro
   }
 }
 
+template <int kBytes>
+void permute_short_as(const uint8_t* positions, const ShortRows& r, const char* from, char* to) {
+  for (int64_t i = 0; i < r.length; ++i)
+    for (int64_t l = 0; l < r.rows; ++l)
+      std::memcpy(to + (l * r.row_step + i * r.step) * kBytes,
+                  from + (l * r.row_step + positions[i * kShortRows + l] * r.step) * kBytes, kBytes);
+}
+
+// Writes short rows of an operand in sorted order.
+void permute_short(const uint8_t* positions, const ShortRows& rows, int bytes, const char* from, char* to) {
+  switch (bytes) {
+    case 1: return permute_short_as<1>(positions, rows, from, to);
+    case 2: return permute_short_as<2>(positions, rows, from, to);
+    case 4: return permute_short_as<4>(positions, rows, from, to);
+    case 8: return permute_short_as<8>(positions, rows, from, to);
+    default: return permute_short_as<16>(positions, rows, from, to);
+  }
+}
+
+void sort_short(const ShortRows& rows, int bytes, uint8_t* positions) {
+  const OrderKernels& kernels = isa_kernels().order;
+  (bytes == 1 ? kernels.sort_short_1 : bytes == 2 ? kernels.sort_short_2 : kernels.sort_short_4)(rows, positions);
+}
+
 // So many rows to a task that handing one out is cheap beside it.
 int64_t grain(const Rows& rows) {
   return std::max<int64_t>(1, 4096 / std::max<int64_t>(1, rows.length));
+}
+
+// Neighbouring rows together, in the lanes of vectors.
+template <typename U>
+void sort_short_rows(const Instr& instr, const SortOrder& order, const Rows& rows, const KeyMap<U>& key,
+                     absl::Span<char* const> operands, absl::Span<char* const> results, Pool& pool) {
+  ShortRows block{.keys = nullptr, .rows = 0, .length = rows.length, .row_step = rows.stride == 1 ? rows.length : 1,
+                  .step = rows.stride, .backwards = order.ties_reversed, .form = key.form()};
+  block.infinity = static_cast<uint32_t>(key.infinity);
+  block.zero = static_cast<uint32_t>(key.zero), block.replace_zero = key.replace_zero;
+  block.nan = static_cast<uint32_t>(key.nan), block.replace_nan = key.replace_nan;
+  pool.run(rows.count, grain(rows), [&](int64_t begin, int64_t end, int) {
+    uint8_t positions[kShortRow * kShortRows];
+    ShortRows b = block;
+    for (int64_t r = begin; r < end; r += b.rows) {
+      b.rows = std::min(kShortRows, end - r);
+      if (rows.stride > 1) b.rows = std::min(b.rows, rows.stride - r % rows.stride);
+      const int64_t base = rows.base(r);
+      b.keys = reinterpret_cast<const U*>(operands[order.key]) + base;
+      sort_short(b, sizeof(U), positions);
+      for (size_t k = 0; k < operands.size(); ++k) {
+        const int bytes = byte_size(instr.operand(k)->shape.dtype);
+        permute_short(positions, b, bytes, operands[k] + base * bytes, results[k] + base * bytes);
+      }
+    }
+  });
 }
 
 template <typename U>
@@ -166,6 +220,10 @@ bool sort_rows_by(const Instr& instr, const SortOrder& order, absl::Span<char* c
   if (is_float(shape.dtype) && !order.total_order &&
       std::any_of(keys, keys + shape.elements(), [&](U bits) { return key.is_nan(bits); }))
     return false;
+  if (sizeof(U) <= 4 && rows.length <= kShortRow) {
+    sort_short_rows(instr, order, rows, key, operands, results, pool);
+    return true;
+  }
   Workspace<U> space(pool, rows);
   if (!space.ok()) return false;
   pool.run(rows.count, grain(rows), [&](int64_t begin, int64_t end, int thread) {
