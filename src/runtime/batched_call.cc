@@ -133,6 +133,8 @@ std::unique_ptr<LibraryCall> prepare_batched_call(const Instr& instr) {
       if (!begins_with(s, dims)) return nullptr;
   if (!instr.shape.is_tuple() && !begins_with(instr.shape, dims)) return nullptr;
   if (batch < 2 || first.elements() == 0) return nullptr;
+  if (target.find("getrf") != std::string::npos && leaves(instr.shape).size() == 3)
+    if (auto small = prepare_getrf(instr)) return small;
   const auto one = static_cast<double>(first.elements() / batch);
   const double work = one * static_cast<double>(first.dims.back());
   const int64_t least = static_cast<int64_t>(std::min(1e9, kWork / work)) + 1;

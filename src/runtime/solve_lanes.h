@@ -5,6 +5,8 @@
 // in order, so that no element's sum depends on how panels were cut.
 #pragma once
 
+#include <type_traits>
+
 #include "runtime/solve_kernels.h"
 #include "runtime/vector_types.h"
 
@@ -228,11 +230,50 @@ bool complex_factor(T* a, int64_t row, int64_t n) {
 }
 
 template <typename T>
+void small_lu(T* a, int64_t n, int32_t* pivots, int32_t* info) {
+  using Vec = typename Lanes<T>::Vec;
+  using Mask = decltype(Vec{} < Vec{});
+  using Whole = std::remove_reference_t<decltype(Mask{}[0])>;  // an integer as wide as T
+  constexpr int kCount = Lanes<T>::kCount;
+  Vec* m = reinterpret_cast<Vec*>(a);
+  Mask failed = {};
+  for (int64_t k = 0; k < n; ++k) {
+    const auto magnitude = [&](int64_t i) { return m[i * n + k] < T(0) ? -m[i * n + k] : m[i * n + k]; };
+    Vec largest = magnitude(k);
+    Mask pivot = Mask{} + static_cast<Whole>(k);
+    for (int64_t i = k + 1; i < n; ++i) {
+      const Vec v = magnitude(i);
+      const Mask larger = v > largest;
+      largest = larger ? v : largest;
+      pivot = larger ? Mask{} + static_cast<Whole>(i) : pivot;
+    }
+    for (int64_t i = k + 1; i < n; ++i) {
+      const Mask exchanged = pivot == static_cast<Whole>(i);
+      for (int64_t j = 0; j < n; ++j) {
+        const Vec x = m[k * n + j], y = m[i * n + j];
+        m[k * n + j] = exchanged ? y : x;
+        m[i * n + j] = exchanged ? x : y;
+      }
+    }
+    for (int l = 0; l < kCount; ++l) pivots[k * kCount + l] = static_cast<int32_t>(pivot[l] + 1);
+    const Mask zero = m[k * n + k] == T(0);
+    failed = (zero & (failed == 0)) ? Mask{} + static_cast<Whole>(k + 1) : failed;
+    const Vec divisor = zero ? Vec{} + T(1) : m[k * n + k];
+    for (int64_t i = k + 1; i < n; ++i) {
+      const Vec f = m[i * n + k] / divisor;
+      m[i * n + k] = f;
+      for (int64_t j = k + 1; j < n; ++j) m[i * n + j] -= f * m[k * n + j];
+    }
+  }
+  for (int l = 0; l < kCount; ++l) info[l] = static_cast<int32_t>(failed[l]);
+}
+
+template <typename T>
 constexpr SolveKernels<T> solve_table() {
   return {Reals<T>::kLanes,       Reals<T, 1>::kLanes,    Complexes<T>::kLanes,
           solve<T, Reals<T>>,     solve<T, Reals<T, 1>>,  solve<T, Complexes<T>>,
           update<T, Reals<T>>,    update<T, Complexes<T>>, factor<T>,
-          complex_factor<T>};
+          complex_factor<T>,      small_lu<T>};
 }
 
 }  // namespace
