@@ -324,7 +324,7 @@ void choose_ahead(GemmShape& s, const Target& target, GemmHooked hooked) {
   if (s.rows() < kWideRows && may_be_near) return;
   s.ahead = static_cast<int>(ceil_div(s.nv * s.w * bytes, kSlotBytes));
   const int64_t tiles = s.wide ? s.row_tiles * std::min(s.col_blocks, kWideShares) / kWideShares : s.row_tiles / kWideShares;
-  s.ahead_every = static_cast<int>(std::clamp<int64_t>(tiles, 1, 32));
+  while (s.ahead_shift < 5 && 2 << s.ahead_shift <= tiles) ++s.ahead_shift;
 }
 
 // The register tile, the blocks of K and the parts that these are summed in.

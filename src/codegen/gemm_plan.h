@@ -59,8 +59,8 @@ struct GemmShape {
   bool wide = false;          // items are few columns of all rows
   bool pack_in_tile = false;  // b is packed by the first row tile that reads it
   // If not 0: while a block of b is multiplied, the next one is brought to the second level cache: so many
-  // lines at every ahead_every-th step, each row tile a part of the block.
-  int ahead = 0, ahead_every = 1;
+  // lines at every (1 << ahead_shift)-th step, each row tile a part of the block.
+  int ahead = 0, ahead_shift = 0;
   enum class Sums : uint8_t { kDirect, kOut, kScratch } sums = Sums::kDirect;
   // Byte sizes of the scratch areas, in this order: packed a, packed b, sums.
   int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;

@@ -22,6 +22,7 @@ enum Argument : unsigned {
   kAhead,
   kAheadStep,
   kAheadTurn,
+  kAheadShift,
   kCopy,
   kCopyPanel,
   kLevels
@@ -31,6 +32,14 @@ constexpr unsigned kPerLevel = 3;
 // Rows of a share a pointer in threes: [p], [p + row], [p + 2 * row] are addressing modes.
 constexpr int kRowsPerPointer = 3;
 constexpr int64_t kLine = 64;  // bytes
+
+std::vector<llvm::Type*> parameters(Emit& e, const TileDesc& d) {
+  llvm::Type *p = e.ptr_type(), *i = e.i64_type();
+  std::vector<llvm::Type*> out{p, p, p, i, i, i, i, p, i, i, i, p, i, i, i, p, i};
+  out.insert(out.end(), kPerLevel * static_cast<size_t>(d.levels), i);
+  out.insert(out.end(), {p, p, e.b.getInt1Ty()});
+  return out;
+}
 
 class TileEmitter {
  public:
@@ -44,12 +53,9 @@ class TileEmitter {
   llvm::Function* run() {
     const std::string name = describe();
     if (llvm::Function* f = e_.module.getFunction(name)) return f;
-    llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
-    std::vector<llvm::Type*> params{p, p, p, i, i, i, i, p, i, i, i, p, i, i, p, i};
-    params.insert(params.end(), kPerLevel * static_cast<size_t>(d_.levels), i);
-    finish_at_ = static_cast<unsigned>(params.size());
-    params.insert(params.end(), {p, p, e_.b.getInt1Ty()});
-    llvm::Function* f = e_.begin_internal(name, params);
+    finish_at_ = kLevels + kPerLevel * static_cast<unsigned>(d_.levels);
+    llvm::Function* f = e_.begin_internal(name, parameters(e_, d_));
+    if (d_.ahead) ahead_mask_ = e_.sub(e_.b.CreateShl(e_.i64(1), e_.arg(kAheadShift)), e_.i64(1));
     Values a{e_.arg(kA)};
     while (a.size() < pointers_)
       a.push_back(e_.at(a.back(), e_.mul(e_.arg(kARow), kRowsPerPointer)));
@@ -119,9 +125,9 @@ class TileEmitter {
 
   void bring_ahead(Value* step) {
     if (d_.ahead == 0) return;
-    Value* turn = e_.rem(step, d_.ahead_every);
+    Value* turn = e_.b.CreateAnd(step, ahead_mask_);
     e_.if_then(e_.b.CreateICmpEQ(turn, e_.arg(kAheadTurn)), [&] {
-      Value* row = e_.div(step, d_.ahead_every);
+      Value* row = e_.b.CreateLShr(step, e_.arg(kAheadShift));
       Value* p = e_.at(ahead_, e_.b.CreateMul(row, e_.arg(kAheadStep)));
       for (int line = 0; line < d_.ahead; ++line) e_.prefetch(e_.at(p, line * kLine), 2);
     });
@@ -180,7 +186,7 @@ class TileEmitter {
                    d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
                    d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row,
                    ".w", static_cast<int>(d_.word), e_.target.fma ? "" : "r", d_.start ? "s" : "",
-                   ".p", d_.ahead, ".", d_.ahead_every, ".", d_.copy_row);
+                   ".p", d_.ahead, ".", d_.copy_row);
   }
 
   Emit& e_;
@@ -192,13 +198,14 @@ class TileEmitter {
   Value* tail_ = nullptr;
   Value *ahead_ = nullptr, *copy_ = nullptr;  // of the current panel
   Value* step_ = nullptr;                     // of the innermost loop
+  Value* ahead_mask_ = nullptr;
 };
 
 }  // namespace
 
 llvm::Function* emit_tile(Emit& e, const TileDesc& d) { return TileEmitter(e, d).run(); }
 
-void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall& call) {
+void call_tile(Emit& e, Value* tile, const TileDesc& d, const TileCall& call) {
   Value* none = llvm::Constant::getNullValue(e.ptr_type());
   Value* zero = e.i64(0);
   Values args{call.a, call.b, call.c, call.panels, call.a_row, call.c_row, call.b_panel};
@@ -206,11 +213,12 @@ void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall&
                            d.add ? call.old_panel : zero});
   args.insert(args.end(), {d.start ? call.start : zero, d.ahead ? call.ahead : none,
                            d.ahead ? call.ahead_step : zero, d.ahead ? call.ahead_turn : zero,
+                           d.ahead ? call.ahead_shift : zero,
                            d.copy_row ? call.copy : none, d.copy_row ? call.copy_panel : zero});
   for (const TileLevel& l : call.levels) args.insert(args.end(), {l.count, l.a_step, l.b_step});
   args.insert(args.end(), {call.finish ? call.finish : none, call.context ? call.context : none,
                            call.finishes ? call.finishes : e.b.getFalse()});
-  e.b.CreateCall(tile, args);
+  e.b.CreateCall(llvm::FunctionType::get(e.b.getVoidTy(), parameters(e, d), false), tile, args);
 }
 
 }  // namespace braze::codegen

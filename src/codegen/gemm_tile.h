@@ -25,8 +25,7 @@ struct TileDesc {
   bool start = false;                     // sums start from a row of vectors at b + start
   bool add = false;                       // whether there are old sums
   bool empty = false;                     // the sum has no terms
-  // Lines brought to the second level cache at every ahead_every-th step of the innermost loop.
-  int ahead = 0, ahead_every = 1;
+  int ahead = 0;  // lines brought to the second level cache at some steps of the innermost loop
   int64_t copy_row = 0;  // if not 0, the rows of b are copied so many bytes apart (one level)
 };
 
@@ -43,8 +42,9 @@ struct TileCall {
   // Where the sums start from; its rows and panels may be 0 apart (one row of zeros).
   Value *old = nullptr, *old_row = nullptr, *old_panel = nullptr;
   Value* start = nullptr;
-  // The lines brought ahead: where the first panel's are, the bytes between steps; turn 0, or -1 for none.
-  Value *ahead = nullptr, *ahead_step = nullptr, *ahead_turn = nullptr;
+  // The lines brought ahead, at every step that is a multiple of 1 << shift: where the first panel's are, the bytes
+  // between such steps' lines; turn 0, or -1 for none.
+  Value *ahead = nullptr, *ahead_step = nullptr, *ahead_turn = nullptr, *ahead_shift = nullptr;
   Value *copy = nullptr, *copy_panel = nullptr;  // where to, and the bytes between panels
   // Called after each panel, if `finishes` (i1): finish(c of the panel, the panel's index, context).
   Value *finish = nullptr, *context = nullptr, *finishes = nullptr;
@@ -53,6 +53,7 @@ struct TileCall {
 
 // The function of a tile; equal descriptions give one function.
 llvm::Function* emit_tile(Emit& e, const TileDesc& d);
-void call_tile(Emit& e, llvm::Function* tile, const TileDesc& d, const TileCall& call);
+// `tile` is the function of `d`, or one chosen at run time among those of descriptions that differ in their rows.
+void call_tile(Emit& e, Value* tile, const TileDesc& d, const TileCall& call);
 
 }  // namespace braze::codegen

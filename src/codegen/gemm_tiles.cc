@@ -23,8 +23,8 @@ class TilesKernel {
     make_tiles();
     if (s_.pack_a) pack_a_function_ = emit_pack_a(e_, s_, f_.hooks, name + ".a");
     if (s_.pack_b && !s_.prepack && !s_.pack_in_tile) pack_b_function_ = emit_pack_b(e_, s_, f_.hooks, name + ".b");
+    if (!touched().empty()) touch_function_ = make_touch();
     if (finishes()) finish_function_ = make_finish(name + ".end");
-    if (has_table()) table_function_ = make_table(name + ".columns");
     e_.mark_glue(e_.begin_kernel(name));
     if (has_table()) {
       llvm::AllocaInst* table = e_.b.CreateAlloca(e_.b.getInt8Ty(), e_.i64(f_.hooks.tables * table_row()));
@@ -85,7 +85,7 @@ class TilesKernel {
     if (s_.word != WordProduct::kNone) d.a_type = d.b_type = e_.acc;
     d.add = adds();
     d.empty = s_.k_total() == 0;
-    d.ahead = s_.ahead, d.ahead_every = s_.ahead_every;
+    d.ahead = s_.ahead;
     if (copying) d.copy_row = s_.nv * s_.w * bytes_;
     return d;
   }
@@ -136,11 +136,10 @@ class TilesKernel {
     const int64_t last_panels = s_.panels - (s_.col_blocks - 1) * s_.block_panels - ragged_;
     full_panels_ = e_.select(is_last, last_panels, s_.block_panels);
     has_ragged_ = ragged_ ? is_last : e_.b.getFalse();
-        if (has_table()) {
+    if (has_table()) {
       const int64_t last_vectors = (s_.spec.n - (s_.col_blocks - 1) * s_.c_row) / s_.w;
       Value* tail = s_.last_lanes == s_.w ? e_.b.getFalse() : is_last;
-      e_.b.CreateCall(table_function_, {table_, column_, e_.select(is_last, last_vectors, s_.c_row / s_.w), tail,
-                                        f_.buffers, batch_});
+      fill_table(e_.select(is_last, last_vectors, s_.c_row / s_.w), tail);
     }
     Value* end = e_.add(i, groups);
     if (s_.ahead) {
@@ -200,13 +199,14 @@ class TilesKernel {
   void bring_ahead(Value* t, TileCall& call) const {
     if (!s_.ahead) return;
     const int64_t row = s_.spec.k.back().rhs * byte_size(s_.spec.rhs);
-    const int64_t rows = (s_.inner_block + s_.ahead_every - 1) / s_.ahead_every;
+    const int64_t every = int64_t{1} << s_.ahead_shift, rows = (s_.inner_block + every - 1) / every;
     Value* turn = e_.sub(t, first_tile_);
     Value* p = e_.at(next_, e_.mul(turn, rows * row));
-    Value* any = e_.b.CreateAnd(has_next_, e_.b.CreateICmpSLT(turn, e_.i64(s_.ahead_every)));
+    Value* any = e_.b.CreateAnd(has_next_, e_.b.CreateICmpSLT(turn, e_.i64(every)));
     call.ahead = p;
     call.ahead_step = e_.i64(row);
     call.ahead_turn = e_.select(any, 0, -1);
+    call.ahead_shift = e_.i64(s_.ahead_shift);
   }
 
   // Whether sums are not the final output.
@@ -255,13 +255,22 @@ class TilesKernel {
       Value* first = e_.add(place, e_.mul(panel, rows * row));
       for (int i : touched()) {
         Value* p = e_.b.CreateAlignedLoad(e_.ptr_type(), e_.at(f_.buffers, 8 * i), llvm::Align(8));
-        p = e_.at(p, first);
-        e_.loop(e_.i64(0), e_.i64(rows), [&](Value* r) {
-          Value* line = e_.at(p, e_.mul(r, row));
-          e_.loop(e_.i64(0), e_.i64(lines), [&](Value* l) { e_.prefetch(e_.at(line, e_.mul(l, kSlotBytes)), 2); });
-        });
+        e_.b.CreateCall(touch_function_, {e_.at(p, first), e_.i64(rows), e_.i64(row), e_.i64(lines)});
       }
     });
+  }
+  // A function of the module, void(ptr first, i64 rows, i64 bytes between them, i64 lines of each), that asks for lines.
+  llvm::Function* make_touch() {
+    const std::string name = "touch.rows";
+    if (llvm::Function* f = e_.module.getFunction(name)) return f;
+    llvm::Type* i = e_.i64_type();
+    llvm::Function* f = e_.begin_internal(name, {e_.ptr_type(), i, i, i});
+    e_.loop(e_.i64(0), e_.arg(1), [&](Value* r) {
+      Value* line = e_.at(e_.arg(0), e_.b.CreateMul(r, e_.arg(2)));
+      e_.loop(e_.i64(0), e_.arg(3), [&](Value* l) { e_.prefetch(e_.at(line, e_.mul(l, kSlotBytes)), 2); });
+    });
+    e_.end_function();
+    return f;
   }
   int64_t touched_rows() const { return (s_.mr + s_.block_panels - 1) / s_.block_panels; }
 
@@ -286,8 +295,8 @@ class TilesKernel {
     set_finish(tile_at, is_short);
     if (s_.has_slots()) fast_ = nothing_flushed(e_, a_slot(e_, s_, pack_a_), b_slot(e_, s_, packed_));
     const auto product = [&](const Tile tile[2][2]) {
-      e_.if_else(
-          is_short, [&] { panels(tile[1], tile_at, k, a, c); }, [&] { panels(tile[0], tile_at, k, a, c); });
+      const Tile by_panel[2] = {chosen(tile[0][0], tile[1][0], is_short), chosen(tile[0][1], tile[1][1], is_short)};
+      panels(by_panel, tile_at, k, a, c);
     };
     if (s_.pack_in_tile) {
       e_.if_else(
@@ -316,8 +325,17 @@ class TilesKernel {
 
   struct Tile {
     TileDesc desc, exact;
-    llvm::Function *function = nullptr, *exact_function = nullptr;
+    Value *function = nullptr, *exact_function = nullptr;
   };
+
+  // Tiles of either height, which are called alike.
+  Tile chosen(const Tile& full, const Tile& shorter, Value* is_short) {
+    if (!shorter.function || !full.function) return full.function ? full : shorter;
+    Tile t = full;
+    t.function = e_.b.CreateSelect(is_short, shorter.function, full.function);
+    if (t.exact_function) t.exact_function = e_.b.CreateSelect(is_short, shorter.exact_function, full.exact_function);
+    return t;
+  }
 
   void panels(const Tile tile[2], const RowTile& at, const KBlock& k, Value* a, Value* c) {
     const int64_t width = s_.nv * s_.w;
@@ -420,26 +438,18 @@ class TilesKernel {
     return f;
   }
 
-  // An internal function void(ptr table, i64 column, i64 full vectors, i1 tail, ptr buffers, i64 batch) that computes
-  // what depends on the columns of a block alone.
-  llvm::Function* make_table(const std::string& name) {
-    llvm::Type *p = e_.ptr_type(), *i = e_.i64_type();
-    llvm::Function* f = e_.begin_internal(name, {p, i, i, e_.b.getInt1Ty(), p, i});
-    f_.enter(e_.arg(4));
-    f_.set_batch(e_.arg(5));
+  // Computes what depends on the columns of the current block alone.
+  void fill_table(Value* full, Value* tail) {
     auto vector = [&](Value* v, Value* mask) {
       Value* lane = e_.mul(v, s_.w);
-      Value* to = e_.at(e_.arg(0), e_.mul(lane, bytes_));
-      for (Value* x : f_.hooks.table(e_.b, f_.column_args(e_.add(e_.arg(1), lane), mask))) {
+      Value* to = e_.at(table_, e_.mul(lane, bytes_));
+      for (Value* x : f_.hooks.table(e_.b, f_.column_args(e_.add(column_, lane), mask))) {
         e_.store_acc(x, to);
         to = e_.at(to, table_row());
       }
     };
-    e_.loop(e_.i64(0), e_.arg(2), [&](Value* v) { vector(v, nullptr); });
-    if (s_.last_lanes != s_.w)
-      e_.if_then(e_.arg(3), [&] { vector(e_.arg(2), e_.mask_const(s_.w, s_.last_lanes)); });
-    e_.end_function();
-    return f;
+    e_.loop(e_.i64(0), full, [&](Value* v) { vector(v, nullptr); });
+    if (s_.last_lanes != s_.w) e_.if_then(tail, [&] { vector(full, e_.mask_const(s_.w, s_.last_lanes)); });
   }
 
   Emit& e_;
@@ -450,7 +460,7 @@ class TilesKernel {
 
   Tile tile_[2][2], copying_tile_[2][2];  // [short rows][last panel]
   llvm::Function *pack_a_function_ = nullptr, *pack_b_function_ = nullptr;
-  llvm::Function *finish_function_ = nullptr, *table_function_ = nullptr;
+  llvm::Function *finish_function_ = nullptr, *touch_function_ = nullptr;
   Value* table_ = nullptr;    // of the values that depend on the columns alone
   Value* context_ = nullptr;  // of it
   Value *pack_a_ = nullptr, *pack_b_ = nullptr, *sums_ = nullptr;

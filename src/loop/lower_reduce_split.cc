@@ -67,7 +67,7 @@ Status ReduceLowering::lower_split() {
     const std::vector<Range> ranges = open_parts(f, c, &part);
     std::vector<Group> groups;
     pass(f.body, level, f.kept, ranges, &groups);
-    // Partials: [kept…, part] in one workspace buffer per accumulator.
+    // Partials: [kept…, part], or [part, kept…] in column form, in one workspace buffer per accumulator.
     std::vector<std::vector<int64_t>> buffers;
     const Scalar slot = partial_slot(f, c, part);
     for (const Group& grp : groups)
@@ -83,7 +83,9 @@ Status ReduceLowering::lower_split() {
   return absl::OkStatus();
 }
 
+// Columns lie beside each other, so that vectors of them are stored and loaded as such.
 Scalar ReduceLowering::partial_slot(const Frame& f, const Cut& c, Scalar part) {
+  if (column_) return g_.add(g_.mul(part, e_.index_const(product(kept_dims_))), e_.offset(kept_dims_, f.kept));
   const Scalar row = g_.mul(e_.offset(kept_dims_, f.kept), e_.index_const(c.parts));
   return g_.mul(g_.add(row, part), e_.index_const(c.apart));
 }

@@ -160,7 +160,7 @@ class ReduceLowering {
   // For each level partial results by part, then their combination; then the outputs that need them.
   Status lower_split();
 
-  // Where a part leaves its result: [kept…, part], each `apart` elements from the next.
+  // Where a part leaves its result: [kept…, part], each `apart` elements from the next; [part, kept…] in column form.
   Scalar partial_slot(const Frame& f, const Cut& c, Scalar part);
 
   // Stores a group's values at `slot` of new workspace buffers of n elements, which are returned.
