@@ -25,7 +25,6 @@ bool is_update(const Instr& i) { return i.op == Op::kScatter || i.op == Op::kDyn
 bool is_window(const Instr& i) {
   return i.op == Op::kReduceWindow || i.op == Op::kSelectAndScatter;
 }
-bool is_big_reduce(const Instr& i) { return i.op == Op::kReduce && !loop::is_tiny_reduction(i); }
 
 using fusion::Group;
 using Trials = absl::flat_hash_map<Hash128, bool>;  // groups tried, by what they are: whether they have a kernel
@@ -71,7 +70,7 @@ class Fuser {
     copies_.start(i);
     g.members = g.roots = {i};
     if (is_update(*i)) choose_road(i);
-    g.heavy = is_contraction(*i) || is_big_reduce(*i) || writes_in_place(*i) || is_window(*i);
+    g.heavy = is_contraction(*i) || fusion::is_big_reduce(*i) || writes_in_place(*i) || is_window(*i);
     groups_.of[i] = static_cast<int>(groups_.list.size());
     groups_.list.push_back(std::move(g));
   }
@@ -172,7 +171,7 @@ class Fuser {
     }
     g.members.push_back(i);
     if (is_update(*i)) roads_[i] = fusion::UpdateRoad::kRewritten;
-    g.heavy |= is_contraction(*i) || is_big_reduce(*i);
+    g.heavy |= is_contraction(*i) || fusion::is_big_reduce(*i);
     groups_.of[i] = target;
     return true;
   }
@@ -258,7 +257,8 @@ class Fuser {
     if (user.op == Op::kBroadcast) {
       int64_t along = 1;  // elements side by side that are one element of i
       const Dims& kept = user.as<DimsAttrs>().dimensions;
-      for (auto d = static_cast<int64_t>(user.shape.rank()); d-- > 0 && (kept.empty() || kept.back() != d);) along *= user.shape.dims[static_cast<size_t>(d)];
+      const auto last = static_cast<size_t>(kept.empty() ? 0 : kept.back() + 1);
+      for (size_t d = last; d < user.shape.dims.size(); ++d) along *= user.shape.dims[d];
       if (along >= kVector) return false;
     }
     const int64_t steps = fusion::steps_behind(&i);
@@ -281,7 +281,7 @@ class Fuser {
   bool reads_reduction(const Instr& i) {
     const Instr* p = &i;
     for (int depth = 0; depth < 16; ++depth) {
-      if (is_big_reduce(*p)) return true;
+      if (fusion::is_big_reduce(*p)) return true;
       const Instr* next = nullptr;
       for (const Instr* o : p->operands)
         if (!is_cheap(*o) && is_fusible(*o)) next = o;
@@ -292,7 +292,7 @@ class Fuser {
   }
 
   bool needs_proof(const Instr& i, const Group& g) const {
-    return g.heavy || is_contraction(i) || is_big_reduce(i) || g.members.size() % 16 == 15;
+    return g.heavy || is_contraction(i) || fusion::is_big_reduce(i) || g.members.size() % 16 == 15;
   }
 
   static Group with(const Group& g, Instr* i) {

@@ -29,21 +29,21 @@ bool has_gaps(const Instr& i) {
   return std::any_of(interior.begin(), interior.end(), [](int64_t n) { return n > 0; });
 }
 
-bool is_big_reduce(const Instr& i) { return i.op == Op::kReduce && !loop::is_tiny_reduction(i); }
-
 // A concatenation whose parts alternate within a few vectors: each vector computes all parts and chooses.
 bool is_interleaving(const Instr& i) {
   constexpr int64_t kShortRun = 256;
   if (i.op != Op::kConcatenate) return false;
   int64_t run = 1;
   const Shape& part = i.operand(0)->shape;
-  for (auto d = static_cast<size_t>(i.as<DimsAttrs>().dimensions[0]); d < part.dims.size(); ++d) run *= part.dims[d];
+  const auto first = static_cast<size_t>(i.as<DimsAttrs>().dimensions[0]);
+  for (size_t d = first; d < part.dims.size(); ++d) run *= part.dims[d];
   return run < kShortRun && run > 1;
 }
 
 int64_t steps(const Instr& i) {
   if (def(i).has(kExpensive)) return kExpensiveSteps;
-  if (i.op == Op::kReduce) return i.operand(0)->shape.elements() / std::max<int64_t>(1, i.shape.elements());
+  if (i.op == Op::kReduce)
+    return i.operand(0)->shape.elements() / std::max<int64_t>(1, i.shape.elements());
   return def(i).has(kElementwise) ? 1 : 0;
 }
 
@@ -74,6 +74,8 @@ int64_t make_unique_places(std::vector<std::pair<uint64_t, int64_t>>* places) {
 
 }  // namespace
 
+bool is_big_reduce(const Instr& i) { return i.op == Op::kReduce && !loop::is_tiny_reduction(i); }
+
 int64_t steps_behind(const Instr* i) {
   constexpr size_t kMostSeen = 48;
   absl::flat_hash_set<const Instr*> seen{i};
@@ -82,9 +84,9 @@ int64_t steps_behind(const Instr* i) {
   for (size_t k = 0; k < order.size() && seen.size() < kMostSeen; ++k) {
     sum += steps(*order[k]);
     for (const Instr* o : order[k]->operands) {
-      const bool in_kernel = is_fusible(*o) && o->shape.elements() > 1 && !is_big_reduce(*o) && (def(*o).emit || def(*o).index || o->op == Op::kReduce) &&
-                             !is_read_in_parts(*o);
-      if (in_kernel && seen.insert(o).second) order.push_back(o);
+      const bool is_step = def(*o).emit || def(*o).index || o->op == Op::kReduce;
+      const bool in_kernel = is_step && is_fusible(*o) && o->shape.elements() > 1 && !is_big_reduce(*o);
+      if (in_kernel && !is_read_in_parts(*o) && seen.insert(o).second) order.push_back(o);
     }
   }
   return sum;
@@ -96,7 +98,8 @@ void Copies::start(const Instr* i) {
 
 // Appends the places at which `u`, asked for at `asked`, asks for its operand `i`.
 void Copies::add_places(const Instr* u, const Instr* i, const Places& asked, Places* all) {
-  const int64_t own = i->shape.elements(), read = u->shape.is_array() ? std::max<int64_t>(1, u->shape.elements()) : 1;
+  const int64_t own = i->shape.elements();
+  const int64_t read = u->shape.is_array() ? std::max<int64_t>(1, u->shape.elements()) : 1;
   const auto place = [&](uint64_t p, size_t k) { return mix(p, static_cast<uint64_t>(u->id) * 64 + k); };
   const int64_t unrolled = u->op == Op::kReduce && !is_big_reduce(*u) ? own / read : 1;
   const bool splits = u->op == Op::kBitcastConvert && u->shape.rank() > i->shape.rank();  // into parts of one element
@@ -109,7 +112,8 @@ void Copies::add_places(const Instr* u, const Instr* i, const Places& asked, Pla
       } else if (u->op == Op::kSlice) {
         all->emplace_back(place(p, k), n);
       } else if (u->op == Op::kPad || u->op == Op::kConcatenate) {
-        all->emplace_back(stacks ? p : place(p, k), static_cast<int64_t>(static_cast<double>(n) * static_cast<double>(own) / static_cast<double>(read)));
+        const double share = static_cast<double>(own) / static_cast<double>(read);
+        all->emplace_back(stacks ? p : place(p, k), static_cast<int64_t>(static_cast<double>(n) * share));
       } else if (is_big_reduce(*u)) {
         all->emplace_back(p, own);
       } else {
@@ -165,7 +169,8 @@ bool Copies::join(const Instr* i) {
   make_unique(&asked.at);
   if (asked.at.size() > kMostCopies) return false;
   const int64_t computed = make_unique_places(&asked.places);
-  if (asked.places.size() > 1 && is_interleaving(*i) && i->shape.elements() > kFewElements) return false;
+  const bool several = asked.places.size() > 1;
+  if (several && is_interleaving(*i) && i->shape.elements() > kFewElements) return false;
   if (!def(*i).has(kMovement) && i->shape.is_array() && !asked.places.empty()) {
     const double elements = static_cast<double>(std::max<int64_t>(1, i->shape.elements()));
     const double times = static_cast<double>(computed) / elements;

@@ -44,11 +44,11 @@ class Copies {
   static bool repeats(const Group& made, const Group& reader);
 
  private:
-  // How often something is computed: at each of these places, for so many elements of the kernel's result. Values
-  // that are broadcast or read by a reduction of rows are computed once for their row, so the place is the same.
+  // Where something is computed, and for how many elements: what costs time. Values that are broadcast or read by a
+  // reduction of rows are computed once for their row, so the place is the same.
   using Places = std::vector<std::pair<uint64_t, int64_t>>;
   struct Asked {
-    std::vector<uint64_t> at;  // stand-ins for the positions, sorted
+    std::vector<uint64_t> at;  // stand-ins for all positions asked for, sorted: they bound the kernel's size
     Places places;             // sorted
     double accepted = 1;       // computations of an element that were found to pay
   };

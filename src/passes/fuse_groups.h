@@ -12,6 +12,9 @@
 
 namespace braze::fusion {
 
+// A reduction whose terms are summed in a loop, not unrolled as a step of its reader.
+bool is_big_reduce(const Instr& i);
+
 struct Group {
   std::vector<Instr*> members;  // consumers first
   std::vector<Instr*> roots;    // what others read, each a kernel output
