@@ -87,7 +87,7 @@ int64_t period(const Instr& i, const Dims& dims) {
 constexpr int64_t kMostNeighbours = 4;
 
 int64_t interleaved(const Computation& fused, const Dims& dims) {
-  constexpr int64_t kFewest = 8;  // iterations of a row
+  constexpr int64_t kFewest = 8;  // iterations of a row, or of all rows of one
   int64_t step = 1;
   for (auto& i : fused.instrs()) {
     const int64_t s = period(*i, dims);
@@ -95,7 +95,8 @@ int64_t interleaved(const Computation& fused, const Dims& dims) {
     if (s > kMostNeighbours || (step != 1 && s != step)) return 1;
     step = s;
   }
-  return dims.back() % step == 0 && dims.back() / step >= kFewest ? step : 1;
+  const int64_t iterations = dims.back() == step ? product(dims) / step : dims.back() / step;
+  return dims.back() % step == 0 && iterations >= kFewest ? step : 1;
 }
 
 // The kernel with dimensions [split, rank) merged into the vector loop, an iteration of which makes

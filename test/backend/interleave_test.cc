@@ -64,6 +64,21 @@ TEST(Interleave, Stacks) {
       for (const char* type : {"f32", "u64", "bf16", "c64"}) agree(stacked(type, 3, n, step), 0);
 }
 
+// The same as a last dimension of the result: rows of one iteration.
+TEST(Interleave, StacksOfRecords) {
+  for (int64_t step : {2, 3, 4, 5})
+    for (int64_t n : {1, 7, 8, 33, 4096}) {
+      const std::string column = str_cat("f32[", n, ",1]"), all = str_cat("f32[", n, ",", step, "]");
+      std::string text = str_cat("HloModule t\nENTRY e {\n  a = ", all, " parameter(0)\n"), parts;
+      for (int64_t k = 0; k < step; ++k) {
+        text += str_cat("  s", k, " = ", column, " slice(a), slice={[0:", n, "], [", k, ":", k + 1, "]}\n  c", k, " = ", column,
+                        k % 2 ? " sine(s" : " cosine(s", k, ")\n  p", k, " = ", column, " multiply(c", k, ", s0)\n");
+        parts += str_cat(k ? ", p" : "p", k);
+      }
+      agree(text + str_cat("  c = ", all, " concatenate(", parts, "), dimensions={1}\n  ROOT r = ", all, " add(a, c)\n}\n"), 4);
+    }
+}
+
 // Pads and concatenations along the whole array: nothing is read from behind an operand's end.
 TEST(Interleave, EndsOfLongVectors) {
   agree("HloModule t\nENTRY e {\n a = f32[300000] parameter(0)\n z = f32[] constant(2)\n"
