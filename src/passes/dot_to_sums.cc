@@ -12,6 +12,7 @@ constexpr int64_t kMostColumns = 4;
 constexpr int64_t kLeastBytes = 1 << 16;  // of a matrix worth not to be stored
 constexpr int64_t kMostTerms = 32;        // of sums along the batch
 constexpr int64_t kLeastBatch = 8;        // of the batch's fastest dimension
+constexpr int64_t kManyProducts = 64;     // of two vectors each
 
 // An operand, its dimensions sorted by role.
 struct Side {
@@ -35,13 +36,24 @@ Side side(const Instr& dot, int64_t k) {
 
 bool is_computed(const Instr& i) { return def(i).emit && !i.operands.empty(); }
 
+int64_t terms(const Side& s) {
+  int64_t k = 1;
+  for (int64_t d : *s.contracting) k *= s.value->shape.dims[d];
+  return k;
+}
+
 bool is_plain(const Instr& dot, const Side& vector, const Side& matrix) {
   const Dtype t = dot.shape.dtype;
   return (t == Dtype::kF32 || t == Dtype::kF64) && vector.value->shape.dtype == t &&
          matrix.value->shape.dtype == t && dot.as<DotAttrs>().algorithm.empty() &&
-         !matrix.contracting->empty() && vector.columns() == 1 && dot.shape.is_static() &&
+         dot.shape.is_static() &&
          !dot.shape.has_bounded_dim() && !matrix.value->shape.has_bounded_dim() &&
          !vector.value->shape.has_bounded_dim();
+}
+
+// Many products of vectors, each a number.
+bool is_inner(const Instr& dot, const Side& matrix) {
+  return matrix.columns() == 1 && dot.shape.elements() >= kManyProducts;
 }
 
 bool has_few_columns(const Side& matrix) {
@@ -50,9 +62,7 @@ bool has_few_columns(const Side& matrix) {
 
 bool runs_along_batch(const Side& matrix) {
   const Dims& dims = matrix.value->shape.dims;
-  int64_t k = 1;
-  for (int64_t d : *matrix.contracting) k *= dims[d];
-  return k <= kMostTerms && dims.back() >= kLeastBatch &&
+  return terms(matrix) <= kMostTerms && dims.back() >= kLeastBatch &&
          absl::c_linear_search(*matrix.batch, static_cast<int64_t>(dims.size()) - 1);
 }
 
@@ -124,10 +134,38 @@ Instr* sums_along_batch(Builder& b, const Instr& dot, const Side& vector, const 
   return sum->shape.dims == dot.shape.dims ? sum : b.reshape(sum, dot.shape.dims);
 }
 
+// Sums of one product; that of 0 and -0 is 0.
+Instr* outer(Builder& b, const Instr& dot, const Side& lhs, const Side& rhs) {
+  Dims together, at_lhs, at_rhs;
+  for (int64_t d : *lhs.batch) together.push_back(lhs.value->shape.dims[d]);
+  const auto batch = static_cast<int64_t>(together.size());
+  for (int64_t d = 0; d < batch; ++d) at_lhs.push_back(d), at_rhs.push_back(d);
+  const auto place = [&](const Side& s, Dims* at) {
+    for (int64_t d : s.free) {
+      at->push_back(static_cast<int64_t>(together.size()));
+      together.push_back(s.value->shape.dims[d]);
+    }
+  };
+  const auto without_contracting = [&](const Side& s) {
+    Dims order = *s.batch, dims;
+    order.insert(order.end(), s.free.begin(), s.free.end());
+    for (int64_t d : order) dims.push_back(s.value->shape.dims[d]);
+    order.insert(order.end(), s.contracting->begin(), s.contracting->end());
+    return b.reshape(absl::c_is_sorted(order) ? s.value : b.transpose(s.value, order), dims);
+  };
+  place(lhs, &at_lhs), place(rhs, &at_rhs);
+  Instr* product = b.mul(b.broadcast(without_contracting(lhs), together, at_lhs),
+                         b.broadcast(without_contracting(rhs), together, at_rhs));
+  return b.add(product, b.broadcast(b.scalar(dot.shape.dtype, 0), together, {}));
+}
+
 using Rewrite = Instr* (*)(Builder&, const Instr& dot, const Side& vector, const Side& matrix);
 Rewrite rewrite_of(const Instr& dot, const Side& vector, const Side& matrix) {
   if (!is_plain(dot, vector, matrix)) return nullptr;
-  return has_few_columns(matrix) ? sums : runs_along_batch(matrix) ? sums_along_batch : nullptr;
+  if (terms(vector) == 1) return outer;
+  if (matrix.contracting->empty() || vector.columns() != 1) return nullptr;
+  if (is_inner(dot, matrix) || has_few_columns(matrix)) return sums;
+  return runs_along_batch(matrix) ? sums_along_batch : nullptr;
 }
 
 }  // namespace
@@ -137,7 +175,7 @@ Status dot_to_sums(Module& m) {
     for (Instr* i : post_order(*c)) {
       if (!i->is(Op::kDot)) continue;
       const Side lhs = side(*i, 0), rhs = side(*i, 1);
-      const Rewrite right = rewrite_of(*i, lhs, rhs), left = rewrite_of(*i, rhs, lhs);
+      const Rewrite right = rewrite_of(*i, lhs, rhs), left = right ? nullptr : rewrite_of(*i, rhs, lhs);
       if ((!right && !left) || !take_fuel("dot-to-sums", i->name)) continue;
       Builder b(c);
       Instr* s = right ? right(b, *i, lhs, rhs) : left(b, *i, rhs, lhs);

@@ -11,6 +11,10 @@
 // resizing is made of: rows of a product would lie far apart, sums run over the batch in vectors.
 //
 //   dot(v[b,k], m[k,n,b])  →  transpose(reduce(broadcast(v) · m))       k ≤ 32
+// Sums of one term are products of elements; many products of two vectors each are sums of rows:
+//
+//   dot(x[b,1,m], y[b,1,n])  →  broadcast(x) · broadcast(y) + 0
+//   dot(x[b,k], y[b,k])      →  reduce(x · y)                           b ≥ 64
 #pragma once
 
 #include "base/status.h"

@@ -56,6 +56,31 @@ TEST(DotToSums, OtherOrders) {
   agree(text, 5e-5);
 }
 
+// Sums of one term, whatever the order of dimensions, and none contracted at all; 0 · -1 is summed to 0.
+TEST(DotToSums, OneTerm) {
+  const std::string head = "HloModule m\nENTRY e { x = f32[";
+  for (const char* rest : {"6,1,5] parameter(0)\n y = f32[7,6,1] parameter(1)\n ROOT d = f32[6,5,7] dot(x, y), lhs_batch_dims={0}, "
+                           "rhs_batch_dims={1}, lhs_contracting_dims={1}, rhs_contracting_dims={2} }",
+                           "1,40] parameter(0)\n y = f32[30,1] parameter(1)\n ROOT d = f32[40,30] dot(x, y), lhs_contracting_dims={0}, "
+                           "rhs_contracting_dims={1} }",
+                           "40] parameter(0)\n y = f32[3,30] parameter(1)\n ROOT d = f32[40,3,30] dot(x, y), lhs_contracting_dims={}, "
+                           "rhs_contracting_dims={} }"}) {
+    EXPECT_EQ(dots_after(head + rest), 0);
+    agree(head + rest, 0);
+  }
+}
+
+// Many products of two vectors, one of them with the batch last.
+TEST(DotToSums, ProductsOfVectors) {
+  const auto text = [](const char* n) {
+    return std::string("HloModule m\nENTRY e { x = f32[") + n + ",70] parameter(0)\n y = f32[70," + n + "] parameter(1)\n ROOT d = f32[" + n +
+           "] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={1}, rhs_contracting_dims={0} }";
+  };
+  EXPECT_EQ(dots_after(text("100")), 0);
+  EXPECT_EQ(dots_after(text("3")), 1);
+  agree(text("100"), 2e-5);
+}
+
 // An image's resizing: weights of three by three taps for each pixel, whose windows are gathered with the pixels last.
 TEST(DotToSums, AlongTheBatch) {
   const auto resize = [](const std::string& taps, const std::string& width) {
