@@ -84,7 +84,7 @@ int64_t period(const Instr& i, const Dims& dims) {
 
 // How many neighbours along the last dimension an iteration should make: 1 if nothing is
 // interleaved.
-constexpr int64_t kMostNeighbours = 4;
+constexpr int64_t kMostNeighbours = 8;
 
 int64_t interleaved(const Computation& fused, const Dims& dims) {
   constexpr int64_t kFewest = 8;  // iterations of a row, or of all rows of one

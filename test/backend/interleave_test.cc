@@ -66,7 +66,7 @@ TEST(Interleave, Stacks) {
 
 // The same as a last dimension of the result: rows of one iteration.
 TEST(Interleave, StacksOfRecords) {
-  for (int64_t step : {2, 3, 4, 5})
+  for (int64_t step : {2, 3, 4, 5, 7, 8, 9})
     for (int64_t n : {1, 7, 8, 33, 4096}) {
       const std::string column = str_cat("f32[", n, ",1]"), all = str_cat("f32[", n, ",", step, "]");
       std::string text = str_cat("HloModule t\nENTRY e {\n  a = ", all, " parameter(0)\n"), parts;
