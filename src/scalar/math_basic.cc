@@ -37,6 +37,20 @@ Scalar total_order_key(Graph& g, Dtype t, Scalar x) {
   return b.make(Op::kXor, magnitude).s;
 }
 
+// fmod, exact: with the quotient q rounded to an integer, x - q·y is a number of the type and q at most one too large.
+// Quotients so large that q itself is rounded, infinite numbers and NaNs take the long way.
+Scalar float_remainder(Graph& g, Dtype t, Scalar x, Scalar y) {
+  const Dtype w = working_type(t);
+  x = g.cast(w, x), y = g.cast(w, y);
+  const Expr number{&g, x}, a = abs(number), b = abs(Expr{&g, y});
+  const Expr q = floor(a / b);
+  const Expr rest = fma(-q, b, a);
+  const Expr near = select(a < b, a, select(rest < 0, rest + b, rest));
+  const double limit = w == Dtype::kF64 ? 0x1p51 : 0x1p22;
+  const Scalar far = (!(q < limit)).s;
+  return g.cast(t, g.select_rare(far, g.make(Op::kRem, w, x, y), copysign(near, number).s));
+}
+
 enum Direction { kEqual, kNotEqual, kGreaterEqual, kGreater, kLessEqual, kLess };
 
 Scalar compare_scalars(Graph& g, int direction, Scalar a, Scalar b) {
@@ -67,7 +81,10 @@ Value divide(Graph& g, Dtype t, Args args) {
   if (is_complex(t)) return complex_math::divide(g, args[0], args[1]);
   return parts(g, Op::kDiv, args);
 }
-Value remainder(Graph& g, Dtype, Args args) { return parts(g, Op::kRem, args); }
+Value remainder(Graph& g, Dtype t, Args args) {
+  if (is_float(t)) return {float_remainder(g, t, args[0].re, args[1].re), Scalar{}};
+  return parts(g, Op::kRem, args);
+}
 Value maximum(Graph& g, Dtype t, Args args) {
   if (is_complex(t)) return complex_math::minimum(g, args[0], args[1], true);
   return parts(g, or_pred(t, Op::kMax, Op::kOr), args);
