@@ -331,7 +331,7 @@ class PhaseEmitter {
     bind(scope, l.var, b_.getInt64(0));
     const std::vector<Scalar> loads = scope.emitter->transposable(roots, l.var);
     std::vector<std::vector<llvm::Value*>> vectors;
-    for (Scalar s : loads) vectors.push_back(scope.emitter->load_transposed(s));
+    for (Scalar s : loads) vectors.push_back(scope.emitter->load_transposed(s, l.var));
     scope.emitter->close_scope(open);
     const auto iteration = [&](llvm::Value* i, auto vector) {
       const size_t opened = scope.emitter->open_scope();

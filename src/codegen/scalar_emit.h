@@ -96,10 +96,10 @@ class ScalarEmitter {
   void store_interleaved(int64_t buffer, Dtype t, scalar::Scalar offset,
                          absl::Span<llvm::Value* const> values);
 
-  // Loads that `roots` need of which each reads, in lane j, a[j·stride + var]: neighbours along `var`.
+  // Loads that `roots` need of which each reads, in lane j, a[j·stride ± var]: neighbours along `var`.
   std::vector<scalar::Scalar> transposable(absl::Span<const scalar::Scalar> roots, int64_t var);
   // The vectors of such a load for var = 0, 1, … to the number of lanes; var must be bound to 0.
-  std::vector<llvm::Value*> load_transposed(scalar::Scalar load);
+  std::vector<llvm::Value*> load_transposed(scalar::Scalar load, int64_t var);
   // The load's value is this from now on, until what it depends on is bound again.
   void bind_load(scalar::Scalar load, llvm::Value* value);
 

@@ -4,6 +4,7 @@
 //
 //   lane j of iteration u: a[j·stride + u]     W whole vectors a[j·stride …], transposed in
 //   registers
+#include <algorithm>
 #include <cstdlib>
 
 #include "codegen/scalar_emit_impl.h"
@@ -65,7 +66,7 @@ std::vector<Scalar> ScalarEmitter::transposable(absl::Span<const Scalar> roots, 
     const Node& n = e.g[s];
     int64_t along = 0;
     if (n.op == scalar::Op::kLoad && !n.args[1] && e.buffers.contains(n.imm) &&
-        byte_size(n.type) * e.width >= 16 && e.g.stride_in(n.args[0], var, &along) && along == 1) {
+        byte_size(n.type) * e.width >= 16 && e.g.stride_in(n.args[0], var, &along) && std::abs(along) == 1) {
       const Access a = e.access_of_offset(n.args[0]);
       if (a.kind == Access::kStrided && std::abs(a.stride) > kMaxShuffleStride) out.push_back(s);
     }
@@ -74,7 +75,7 @@ std::vector<Scalar> ScalarEmitter::transposable(absl::Span<const Scalar> roots, 
   return out;
 }
 
-std::vector<Value*> ScalarEmitter::load_transposed(Scalar load) {
+std::vector<Value*> ScalarEmitter::load_transposed(Scalar load, int64_t var) {
   Impl& e = *impl_;
   const Node& n = e.g[load];
   const BufferBinding& buffer = e.buffers[n.imm];
@@ -82,7 +83,10 @@ std::vector<Value*> ScalarEmitter::load_transposed(Scalar load) {
   llvm::Type* element = memory_type(e.b.getContext(), n.type);
   auto* type = llvm::FixedVectorType::get(element, e.width);
   const llvm::Align align = Impl::element_align(buffer, n.type);
+  int64_t along = 1;
+  e.g.stride_in(n.args[0], var, &along);
   Value* base = e.address(buffer, n.type, e.get(n.args[0], Mode::kBase), e.g.type(n.args[0]));
+  if (along < 0) base = e.b.CreateConstGEP1_64(element, base, 1 - e.width);
   std::vector<Value*> rows;
   for (int j = 0; j < e.width; ++j) {
     Value* p = e.b.CreateConstGEP1_64(element, base, j * stride);
@@ -91,6 +95,7 @@ std::vector<Value*> ScalarEmitter::load_transposed(Scalar load) {
     rows.push_back(e.mask ? row : e.attach(row, buffer, true));
   }
   transpose(e.b, rows, 16 / byte_size(n.type));
+  if (along < 0) std::reverse(rows.begin(), rows.end());
   for (Value*& row : rows) row = e.to_register(n.type, row);
   return rows;
 }

@@ -9,6 +9,7 @@
 // because of the distance between them (a power of two), the loops change places: a tile's rows are written a block of
 // columns at a time. Rows that fill no tile are computed by a second phase, line by line.
 #include <algorithm>
+#include <cstdlib>
 
 #include "loop/lower.h"
 
@@ -46,7 +47,7 @@ int64_t read_along(const Kernel& base, const Computation& fused, const Dims& dim
         !k.graph.stride_in(n.args[0], vars.back(), &stride) || std::abs(stride) <= kMostShuffled)
       continue;
     for (size_t d = 0; d + 1 < dims.size(); ++d)
-      if (k.graph.stride_in(n.args[0], vars[d], &stride) && stride == 1) ++votes[d];
+      if (k.graph.stride_in(n.args[0], vars[d], &stride) && std::abs(stride) == 1) ++votes[d];
   }
   const auto most = std::max_element(votes.begin(), votes.end());
   return most == votes.end() || *most == 0 ? -1 : most - votes.begin();

@@ -83,13 +83,28 @@ TEST(Transpose, PlusItself) {
         "  t = f32[75,75] transpose(a), dimensions={1,0}\n  ROOT r = f32[75,75] add(a, t)\n}\n", 0);
 }
 
+// Turned by a quarter: a reversed row becomes a column.
+std::string turned(const std::string& type, int64_t rows, int64_t columns, const char* reversed) {
+  const std::string before = str_cat(type, "[", rows, ",", columns, "]"), after = str_cat(type, "[", columns, ",", rows, "]");
+  return str_cat("HloModule t\nENTRY e {\n  a = ", before, " parameter(0)\n  v = ", before, " reverse(a), dimensions={", reversed,
+                 "}\n  ROOT r = ", after, " transpose(v), dimensions={1,0}\n}\n");
+}
+
+TEST(Transpose, Turns) {
+  for (const char* type : {"f32", "f64", "s8", "bf16", "c64"})
+    for (const char* reversed : {"0", "1", "0,1"})
+      for (int64_t rows : {64, 75, 1024}) agree(turned(type, rows, 70, reversed), 0);
+}
+
 TEST(Transpose, RunsInTiles) {
-  auto m = parse_hlo(transposed("f32", {100, 64}, {1, 0}));
-  ASSERT_TRUE(m.ok());
-  ASSERT_TRUE(fuse(**m, FuseOptions()).ok());
-  auto k = loop::lower(*(*m)->entry()->root()->calls[0], "t", loop::Facts());
-  ASSERT_TRUE(k.ok()) << k.status();
-  EXPECT_NE(loop::to_string(*k).find("tile v"), std::string::npos) << loop::to_string(*k);
+  for (const std::string& text : {transposed("f32", {100, 64}, {1, 0}), turned("f32", 100, 64, "1")}) {
+    auto m = parse_hlo(text);
+    ASSERT_TRUE(m.ok());
+    ASSERT_TRUE(fuse(**m, FuseOptions()).ok());
+    auto k = loop::lower(*(*m)->entry()->root()->calls[0], "t", loop::Facts());
+    ASSERT_TRUE(k.ok()) << k.status();
+    EXPECT_NE(loop::to_string(*k).find("tile v"), std::string::npos) << loop::to_string(*k);
+  }
 }
 
 }  // namespace
