@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace braze {
 namespace {
@@ -225,9 +226,9 @@ int64_t Module::instruction_count() const {
 }
 
 std::string Module::unique_name(std::string_view base) {
-  auto it = names_.lower_bound(base);
-  if (it == names_.end() || it->first != base) {
-    names_.emplace_hint(it, base, 0);
+  const auto key = [](std::string_view s) { return absl::string_view(s.data(), s.size()); };
+  if (!names_.contains(key(base))) {
+    names_.try_emplace(std::string(base), 0);
     return std::string(base);
   }
   // "add.3" asked for again counts on from "add": names stay short however often they are copied.
@@ -236,15 +237,13 @@ std::string Module::unique_name(std::string_view base) {
   if (dot != std::string_view::npos && dot + 1 < base.size() &&
       base.find_first_not_of("0123456789", dot + 1) == std::string_view::npos)
     stem = base.substr(0, dot);
-  if (stem.size() != base.size()) {
-    it = names_.lower_bound(stem);
-    if (it == names_.end() || it->first != stem) it = names_.emplace_hint(it, stem, 0);
-  }
-  int64_t& next = it->second;
-  while (true) {
-    std::string name = str_cat(stem, ".", ++next);
-    if (names_.emplace(name, 0).second) return name;
-  }
+  auto it = names_.find(key(stem));
+  int64_t n = it == names_.end() ? 0 : it->second;
+  std::string name;
+  do name = str_cat(stem, ".", ++n);
+  while (!names_.try_emplace(name, 0).second);
+  names_.insert_or_assign(std::string(stem), n);
+  return name;
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "base/status.h"
@@ -155,7 +156,7 @@ class Module {
   std::string name_;
   Computation* entry_ = nullptr;
   std::vector<std::unique_ptr<Computation>> computations_;
-  std::map<std::string, int64_t, std::less<>> names_;
+  absl::flat_hash_map<std::string, int64_t> names_;
   int64_t next_id_ = 0, changes_ = 0;
 };
 
