@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The custom call getrf on batches of small matrices: one in each lane of a vector.
+// The custom call getrf on batches of small matrices: one in each lane of a vector. Which row is the largest where
+// some are no numbers is LAPACK's word: such a matrix goes there.
 #include <algorithm>
+#include <cmath>
 
+#include "ops/lapack.h"
 #include "runtime/factor.h"
 #include "runtime/isa.h"
 
@@ -36,10 +39,27 @@ class SmallLuCall : public LibraryCall {
       for (int64_t l = 0; l < kLanes; ++l) m[e * kLanes + l] = l < count ? in[(first + l) * size + e] : T(0);
     solve_kernels<T>().small_lu(m, n_, rows, failed);
     for (int64_t l = 0; l < count; ++l) {
-      for (int64_t e = 0; e < size; ++e) out[(first + l) * size + e] = m[e * kLanes + l];
-      for (int64_t k = 0; k < n_; ++k) pivots[(first + l) * n_ + k] = rows[k * kLanes + l];
+      const T* from = in + (first + l) * size;
+      T* to = out + (first + l) * size;
+      int32_t* order = pivots + (first + l) * n_;
+      if (!std::all_of(from, from + size, [](T v) { return std::isfinite(v); })) {
+        info[first + l] = by_lapack(from, to, order);
+        continue;
+      }
+      for (int64_t e = 0; e < size; ++e) to[e] = m[e * kLanes + l];
+      for (int64_t k = 0; k < n_; ++k) order[k] = rows[k * kLanes + l];
       info[first + l] = failed[l];
     }
+  }
+
+  int32_t by_lapack(const T* from, T* to, int32_t* pivots) const {
+    T columns[kSmallMatrix * kSmallMatrix];
+    for (int64_t i = 0; i < n_; ++i)
+      for (int64_t j = 0; j < n_; ++j) columns[j * n_ + i] = from[i * n_ + j];
+    const auto info = lapack::getrf(static_cast<lapack::Int>(n_), static_cast<lapack::Int>(n_), columns, pivots);
+    for (int64_t i = 0; i < n_; ++i)
+      for (int64_t j = 0; j < n_; ++j) to[i * n_ + j] = columns[j * n_ + i];
+    return info;
   }
 
   const int64_t n_, batch_;
