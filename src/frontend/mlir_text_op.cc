@@ -446,9 +446,16 @@ bool TextParser::reduce(State* s) {
     return fail(applied_at, "'applies' needs one operand, a tensor");
   }
   const Type* scalar = b_.tensor({}, in->element);
+  // As an operation of its own would be.
+  std::vector<NamedAttr> no_attributes;
+  Status status = normaliser_.attributes(applied, &no_attributes);
+  if (!status.ok()) {
+    absl::string_view m = status.message();
+    return fail(applied_at, {m.data(), m.size()});
+  }
   Block body{.first_arg = new_value(scalar), .num_args = 2};
   new_value(scalar);
-  Op* inner = make_op(applied, {body.first_arg, body.first_arg + 1}, {scalar}, s->loc);
+  Op* inner = make_op(normaliser_.name(applied, s->name), {body.first_arg, body.first_arg + 1}, {scalar}, s->loc);
   Op* end = make_op("stablehlo.return", {inner->first_result}, {}, s->loc);
   Op* ops[] = {inner, end};
   body.ops = b_.arena().copy(ops, 2);

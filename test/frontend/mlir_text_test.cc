@@ -421,6 +421,9 @@ TEST(MlirText, Errors) {
        "expected the dimensions i, o"},
       {"\"vhlo.add_v9\"() : () -> ()", "'vhlo.add_v9' is not an operation of VHLO"},
       {"\"vhlo.nope_v1\"() : () -> ()", "not an operation of VHLO"},
+      {"func.func @f(%a: tensor<4xf32>, %z: tensor<f32>) {\n  %0 = stablehlo.reduce(%a init: %z) applies vhlo.add across "
+       "dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>\n}",
+       "'vhlo.add' is not an operation of VHLO"},
   };
   for (const auto& c : cases) {
     EXPECT_NE(error(c.text).find(c.message), std::string::npos) << c.text << "\n" << error(c.text);
