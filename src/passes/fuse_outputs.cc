@@ -159,7 +159,7 @@ class Merger {
     const Dims *dx = space(x), *dy = space(y);
     if (!dx || !dy || *dx != *dy) return false;
     if (path(a, b) || path(b, a)) return false;
-    if (Copies::repeats(x, y) || Copies::repeats(y, x)) return false;
+    if ((reads(b, a) && Copies::repeats(x, y)) || (reads(a, b) && Copies::repeats(y, x))) return false;
     const bool a_moves = may_move(a, b) && first(a) - first(b) > kNear * kSlots;
     const bool b_moves = may_move(b, a) && first(b) - first(a) > kNear * kSlots;
     Group merged;
@@ -267,6 +267,14 @@ class Merger {
     bool outside = r->users.empty() || r->parent->root() == r;
     for_readers(r, [&](const Instr* u) { outside |= group(u) != a && group(u) != b; });
     return outside;
+  }
+
+  // Does a member of group `g` read a result of group `from`?
+  bool reads(int g, int from) {
+    const std::vector<Instr*>& roots = at(from).roots;
+    return std::any_of(roots.begin(), roots.end(), [&](const Instr* r) {
+      return std::any_of(r->users.begin(), r->users.end(), [&](const Instr* u) { return group(u) == g; });
+    });
   }
 
   // What lies behind this position cannot reach position `p`: no group spans the border.

@@ -41,8 +41,8 @@ struct SolveKernels {
   // above the diagonal are not touched.
   bool (*factor)(T* a, int64_t row, int64_t n);
   bool (*complex_factor)(T* a, int64_t row, int64_t n);
-  // A matrix of n rows and columns in each of 64 bytes of lanes: element e of matrix l is a[e·lanes + l], 64-byte
-  // aligned. Becomes the unit lower and the upper factor of the matrix with rows exchanged: row k with pivots[k·lanes + l],
+  // Matrices of n rows and columns, one in each lane of a vector of 64 bytes: element e of matrix l is
+  // a[e·lanes + l], 64-byte aligned. Each becomes the unit lower and the upper factor of the matrix with rows exchanged: row k with pivots[k·lanes + l],
   // the first of the largest magnitude. Rows count from 1; info[l] is that of the first pivot that is zero, or 0.
   void (*small_lu)(T* a, int64_t n, int32_t* pivots, int32_t* info);
 };
