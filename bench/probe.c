@@ -5,12 +5,20 @@
 //   multiple of 128. kinds: 0 independent FMAs (n * 24 * 32 flops), 1 dependent FMAs (n), 2 exp of a (n * repeat),
 //   3 sum of a + b * c (12 bytes an element), 4 a = b / 2 + c (12), 5 the same with streaming stores.
 #include <time.h>
-#ifdef __AVX512F__
+#ifdef __SSE2__
 #include <immintrin.h>
 #endif
 
-typedef float V __attribute__((vector_size(64), aligned(64)));
-typedef int I __attribute__((vector_size(64), aligned(64)));
+// The widest vectors, and as many sums as their registers hold beside what they are made of.
+#if defined(__AVX512F__)
+enum { kLanes = 16, kSums = 24 };
+#elif defined(__AVX__)
+enum { kLanes = 8, kSums = 12 };
+#else
+enum { kLanes = 4, kSums = 12 };
+#endif
+typedef float V __attribute__((vector_size(4 * kLanes)));
+typedef int I __attribute__((vector_size(4 * kLanes)));
 
 static double now(void) {
   struct timespec t;
@@ -23,12 +31,12 @@ static volatile float sink;
 static V all(float x) { return (V){} + x; }
 
 static void independent(long n) {
-  V s[24];
-  for (int i = 0; i < 24; ++i) s[i] = all(1 + i * 1e-3f);
-  for (long k = 0; k < n; ++k)
+  V s[kSums];
+  for (int i = 0; i < kSums; ++i) s[i] = all(1 + i * 1e-3f);
+  for (long k = 0; k < n * (24 * 16 / (kSums * kLanes)); ++k)
 #pragma GCC unroll 24
-    for (int i = 0; i < 24; ++i) s[i] = s[i] * all(0.999f) + all(1e-4f);
-  for (int i = 1; i < 24; ++i) s[0] += s[i];
+    for (int i = 0; i < kSums; ++i) s[i] = s[i] * all(0.999f) + all(1e-4f);
+  for (int i = 1; i < kSums; ++i) s[0] += s[i];
   sink = s[0][0];
 }
 
@@ -53,29 +61,41 @@ static V exponential(V x) {
 
 static void exponentials(const V* a, long n) {
   V s = all(0), t = all(0);
-  for (long i = 0; i < n / 16; i += 2) s += exponential(a[i]), t += exponential(a[i + 1]);
+  for (long i = 0; i < n / kLanes; i += 2) s += exponential(a[i]), t += exponential(a[i + 1]);
   sink = (s + t)[0];
 }
 
 static void sum(const V* a, const V* b, const V* c, long n) {
   V s[8];
   for (int j = 0; j < 8; ++j) s[j] = all(0);
-  for (long i = 0; i < n / 16; i += 8)
+  for (long i = 0; i < n / kLanes; i += 8)
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) s[j] += a[i + j] + b[i + j] * c[i + j];
   for (int j = 1; j < 8; ++j) s[0] += s[j];
   sink = s[0][0];
 }
 
-static void triad(V* a, const V* b, const V* c, long n, int stream) {
-#ifdef __AVX512F__
-  if (stream) {
-    for (long i = 0; i < n / 16; ++i) _mm512_stream_ps((float*)(a + i), (__m512)(b[i] * all(0.5f) + c[i]));
+static void stream(float* to, V x) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, (__m512)x);
+#elif defined(__AVX__)
+  _mm256_stream_ps(to, (__m256)x);
+#elif defined(__SSE2__)
+  _mm_stream_ps(to, (__m128)x);
+#else
+  *(V*)to = x;
+#endif
+}
+
+static void triad(V* a, const V* b, const V* c, long n, int past_caches) {
+  if (past_caches) {
+    for (long i = 0; i < n / kLanes; ++i) stream((float*)(a + i), b[i] * all(0.5f) + c[i]);
+#ifdef __SSE2__
     _mm_sfence();
+#endif
     return;
   }
-#endif
-  for (long i = 0; i < n / 16; ++i) a[i] = b[i] * all(0.5f) + c[i];
+  for (long i = 0; i < n / kLanes; ++i) a[i] = b[i] * all(0.5f) + c[i];
 }
 
 double probe(int kind, float* a, float* b, float* c, long n, long repeat) {

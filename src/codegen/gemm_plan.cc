@@ -288,8 +288,10 @@ void choose_blocks(GemmShape& s, const Target& target) {
     if (!one_block) s.max_groups = c_tiles / s.group_tiles;
     c_tiles = std::min(c_tiles, s.row_tiles);
   } else if (s.sums == GemmShape::Sums::kOut && s.k_blocks > 1 && s.parts == 1 && !s.wide) {
-    // Sums that are added to for each block of K should stay in the second level cache meanwhile.
-    const int64_t fit = std::max<int64_t>(1, target.l2_bytes / 2 / (s.mr * s.c_row * bytes));
+    // Sums that are added to for each block of K should stay in the second level cache meanwhile; rows that lie a
+    // multiple of a page apart use few sets of it.
+    const int64_t share = s.spec.out_m * byte_size(s.spec.out) % kPage == 0 ? 8 : 2;
+    const int64_t fit = std::max<int64_t>(1, target.l2_bytes / share / (s.mr * s.c_row * bytes));
     s.group_tiles = std::min(s.group_tiles, fit);
     s.max_groups = fit / s.group_tiles;
   }

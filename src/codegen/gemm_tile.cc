@@ -32,6 +32,8 @@ constexpr unsigned kPerLevel = 3;
 // Rows of a share a pointer in threes: [p], [p + row], [p + 2 * row] are addressing modes.
 constexpr int kRowsPerPointer = 3;
 constexpr int64_t kLine = 64;  // bytes
+// Steps of a small tile are few instructions beside those of the loop: that many steps are one turn of it.
+constexpr int kSmallTile = 16, kUnrolled = 4;  // sums; steps
 
 std::vector<llvm::Type*> parameters(Emit& e, const TileDesc& d) {
   llvm::Type *p = e.ptr_type(), *i = e.i64_type();
@@ -64,6 +66,7 @@ class TileEmitter {
     e_.loop_carry(e_.i64(0), e_.arg(kPanels), 1, start, false, [&](Value* panel, const Values& v) {
       ahead_ = v[3];
       copy_ = v[4];
+      bring_old(v[2]);
       Values sums = start_sums(v[0]);
       if (!d_.empty) sums = level(0, a, v[0], sums);
       store(v[1], sums, v[2]);
@@ -88,30 +91,58 @@ class TileEmitter {
     return sums;
   }
 
-  // Carried through a loop: the sums, the pointers into a, the pointer into b.
-  Values level(int l, const Values& a, Value* b, Values sums) {
-    if (l == d_.levels) return step(a, b, std::move(sums));
-    const unsigned at = kLevels + kPerLevel * static_cast<unsigned>(l);
-    const bool innermost = l == d_.levels - 1;
-    const size_t n = sums.size();
+  // The old sums are wanted when the sum is complete: asked for now, they are near by then.
+  void bring_old(Value* old) {
+    for (int r = 0; d_.add && r < d_.rows; ++r) {
+      for (int64_t line = 0; line < d_.vectors * lanes_ * bytes_; line += kLine) e_.prefetch(e_.at(old, line));
+      old = e_.at(old, e_.arg(kOldRow));
+    }
+  }
+
+  // What a loop carries: the sums, the pointers into a, the pointer into b.
+  Values carried(Values sums, const Values& a, Value* b) const {
     sums.insert(sums.end(), a.begin(), a.end());
     sums.push_back(b);
-    sums = e_.loop_carry(
-        e_.i64(0), e_.arg(at), 1, std::move(sums), true, [&](Value* i, const Values& v) {
-          if (innermost) {
-            bring_ahead(i);
-            step_ = i;
-          }
-          const auto split = v.begin() + static_cast<long>(n);
-          const Values pointers(split, v.end() - 1);
-          Values next = level(l + 1, pointers, v.back(), Values(v.begin(), split));
-          for (Value* p : pointers)
-            next.push_back(innermost ? e_.at(p, d_.a_step) : e_.at(p, e_.arg(at + 1)));
-          next.push_back(e_.at(v.back(), e_.arg(at + 2)));
-          return next;
-        });
-    sums.resize(n);
     return sums;
+  }
+  Values sums_of(Values v) const {
+    v.resize(static_cast<size_t>(d_.rows * d_.vectors));
+    return v;
+  }
+  Values pointers_of(const Values& v) const { return Values(v.end() - 1 - static_cast<long>(pointers_), v.end() - 1); }
+
+  Values level(int l, const Values& a, Value* b, Values sums) {
+    if (l == d_.levels) return step(a, b, std::move(sums));
+    if (l == d_.levels - 1) return innermost(carried(std::move(sums), a, b));
+    const unsigned at = kLevels + kPerLevel * static_cast<unsigned>(l);
+    return sums_of(e_.loop_carry(
+        e_.i64(0), e_.arg(at), 1, carried(std::move(sums), a, b), true, [&](Value*, const Values& v) {
+          Values next = level(l + 1, pointers_of(v), v.back(), sums_of(v)), pointers = pointers_of(v);
+          for (Value*& p : pointers) p = e_.at(p, e_.arg(at + 1));
+          return carried(std::move(next), pointers, e_.at(v.back(), e_.arg(at + 2)));
+        }));
+  }
+
+  Values innermost(Values v) {
+    const unsigned at = kLevels + kPerLevel * static_cast<unsigned>(d_.levels - 1);
+    Value *done = e_.i64(0), *count = e_.arg(at);
+    const bool unrolled = d_.rows * d_.vectors <= kSmallTile;
+    auto go_on = [&](Value* to, int steps) {
+      v = e_.loop_carry(done, to, steps, v, !unrolled, [&](Value* i, Values now) {
+        bring_ahead(i, steps);
+        for (int u = 0; u < steps; ++u) {
+          step_ = e_.add(i, e_.i64(u));
+          Values sums = step(pointers_of(now), now.back(), sums_of(now)), pointers = pointers_of(now);
+          for (Value*& p : pointers) p = e_.at(p, d_.a_step);
+          now = carried(std::move(sums), pointers, e_.at(now.back(), e_.arg(at + 2)));
+        }
+        return now;
+      });
+      done = to;
+    };
+    if (unrolled) go_on(e_.b.CreateAnd(count, e_.i64(-kUnrolled)), kUnrolled);
+    go_on(count, 1);
+    return sums_of(std::move(v));
   }
 
   // Panel by panel, so that it runs beside the multiply-adds of the next one.
@@ -123,13 +154,18 @@ class TileEmitter {
     });
   }
 
-  void bring_ahead(Value* step) {
+  // Asks for the lines that belong to `steps` steps from one on that is a multiple of `steps`.
+  void bring_ahead(Value* step, int steps) {
     if (d_.ahead == 0) return;
-    Value* turn = e_.b.CreateAnd(step, ahead_mask_);
+    Value *shift = e_.arg(kAheadShift), *turn = e_.b.CreateAnd(step, ahead_mask_);
     e_.if_then(e_.b.CreateICmpEQ(turn, e_.arg(kAheadTurn)), [&] {
-      Value* row = e_.b.CreateLShr(step, e_.arg(kAheadShift));
-      Value* p = e_.at(ahead_, e_.b.CreateMul(row, e_.arg(kAheadStep)));
-      for (int line = 0; line < d_.ahead; ++line) e_.prefetch(e_.at(p, line * kLine), 2);
+      Value* row = e_.at(ahead_, e_.b.CreateMul(e_.b.CreateLShr(step, shift), e_.arg(kAheadStep)));
+      auto ask = [&](Value* p) {
+        for (int line = 0; line < d_.ahead; ++line) e_.prefetch(e_.at(p, line * kLine), 2);
+      };
+      ask(row);
+      e_.loop(e_.i64(1), steps == 1 ? e_.i64(1) : e_.b.CreateLShr(e_.i64(steps), shift), 1,
+              [&](Value* r) { ask(e_.at(row, e_.b.CreateMul(r, e_.arg(kAheadStep)))); });
     });
   }
 
