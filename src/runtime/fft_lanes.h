@@ -2,7 +2,8 @@
 // Implementation of FftKernels for the instruction set BRAZE_ISA; included by isa_kernels.h only.
 //
 // A mixed-radix transform by decimation in frequency, in sorted order at each pass (Stockham). All
-// arithmetic is on vectors of independent transforms, so no shuffles are needed inside.
+// arithmetic is on vectors of independent transforms, so no shuffles are needed inside. Where a line has more lanes
+// than a vector, the innermost loops are over `part`, the first lane of a vector.
 #pragma once
 
 #include "runtime/fft_kernels.h"
@@ -11,7 +12,7 @@
 namespace braze::BRAZE_ISA {
 namespace {
 
-// One complex number in all lanes.
+// One complex number in the lanes of a vector: get(line + part, k) has those from lane `part` on.
 template <typename T>
 struct Number {
   typename Lanes<T>::Vec re, im;
@@ -114,25 +115,27 @@ BRAZE_INLINE void butterfly(Number<T>* x) {
 template <typename T, int kF>
 void pass(const T* from, T* to, int64_t l1, int64_t ido, const T* w) {
   for (int64_t k = 0; k < l1; ++k)
-    for (int64_t i = 0; i < ido; ++i) {
-      Number<T> x[kF];
-      for (int j = 0; j < kF; ++j) x[j] = get(from, i + ido * (j + kF * k));
-      butterfly<T, kF>(x);
-      put(to, i + ido * k, x[0]);
-      const T* wi = w + 2 * (kF - 1) * i;
-      for (int j = 1; j < kF; ++j)
-        put(to, i + ido * (k + l1 * j), times(x[j], wi[2 * j - 2], wi[2 * j - 1]));
-    }
+    for (int64_t i = 0; i < ido; ++i)
+      for (int part = 0; part < fft_lanes<T>(); part += Lanes<T>::kCount) {
+        Number<T> x[kF];
+        for (int j = 0; j < kF; ++j) x[j] = get(from + part, i + ido * (j + kF * k));
+        butterfly<T, kF>(x);
+        put(to + part, i + ido * k, x[0]);
+        const T* wi = w + 2 * (kF - 1) * i;
+        for (int j = 1; j < kF; ++j)
+          put(to + part, i + ido * (k + l1 * j), times(x[j], wi[2 * j - 2], wi[2 * j - 1]));
+      }
 }
 // The last pass, whose twiddles are all 1.
 template <typename T, int kF>
 void last_pass(const T* from, T* to, int64_t l1) {
-  for (int64_t k = 0; k < l1; ++k) {
-    Number<T> x[kF];
-    for (int j = 0; j < kF; ++j) x[j] = get(from, j + kF * k);
-    butterfly<T, kF>(x);
-    for (int j = 0; j < kF; ++j) put(to, k + l1 * j, x[j]);
-  }
+  for (int64_t k = 0; k < l1; ++k)
+    for (int part = 0; part < fft_lanes<T>(); part += Lanes<T>::kCount) {
+      Number<T> x[kF];
+      for (int j = 0; j < kF; ++j) x[j] = get(from + part, j + kF * k);
+      butterfly<T, kF>(x);
+      for (int j = 0; j < kF; ++j) put(to + part, k + l1 * j, x[j]);
+    }
 }
 template <typename T, int kF>
 void pass_of(const T* from, T* to, int64_t l1, int64_t ido, const T* w) {
@@ -140,38 +143,44 @@ void pass_of(const T* from, T* to, int64_t l1, int64_t ido, const T* w) {
   else pass<T, kF>(from, to, l1, ido, w);
 }
 
-// Any odd factor, by the definition with the symmetry of cosines and sines.
+// Any odd factor, by the definition with the symmetry of cosines and sines: one number's part.
 template <typename T>
-void pass_odd(int64_t f, const T* from, T* to, int64_t l1, int64_t ido, const T* w, const T* roots) {
+BRAZE_INLINE void odd_butterfly(int64_t f, const T* from, T* to, int64_t from_step, int64_t to_step, const T* wi,
+                                const T* roots) {
   const int64_t half = f / 2;
   Number<T> sum[kMaxFactor / 2 + 1], difference[kMaxFactor / 2 + 1];
-  for (int64_t k = 0; k < l1; ++k)
-    for (int64_t i = 0; i < ido; ++i) {
-      const Number<T> first = get(from, i + ido * f * k);
-      Number<T> all = first;
-      for (int64_t j = 1; j <= half; ++j) {
-        const Number<T> a = get(from, i + ido * (j + f * k)), b = get(from, i + ido * (f - j + f * k));
-        sum[j] = a + b;
-        difference[j] = a - b;
-        all = all + sum[j];
-      }
-      put(to, i + ido * k, all);
-      const T* wi = w + 2 * (f - 1) * i;
-      for (int64_t q = 1; q <= half; ++q) {
-        Number<T> a = first, b = {first.re - first.re, first.im - first.im};
-        for (int64_t j = 1; j <= half; ++j) {
-          const int64_t at = j * q % f;
-          const T c = roots[2 * at], s = -roots[2 * at + 1];
-          a = {a.re + sum[j].re * c, a.im + sum[j].im * c};
-          b = j == 1 ? Number<T>{difference[j].re * s, difference[j].im * s}
-                     : Number<T>{b.re + difference[j].re * s, b.im + difference[j].im * s};
-        }
-        const Number<T> r = times_minus_i(b);
-        put(to, i + ido * (k + l1 * q), times(a + r, wi[2 * q - 2], wi[2 * q - 1]));
-        const int64_t p = f - q;
-        put(to, i + ido * (k + l1 * p), times(a - r, wi[2 * p - 2], wi[2 * p - 1]));
-      }
+  const Number<T> first = get(from, 0);
+  Number<T> all = first;
+  for (int64_t j = 1; j <= half; ++j) {
+    const Number<T> a = get(from, from_step * j), b = get(from, from_step * (f - j));
+    sum[j] = a + b;
+    difference[j] = a - b;
+    all = all + sum[j];
+  }
+  put(to, 0, all);
+  for (int64_t q = 1; q <= half; ++q) {
+    Number<T> a = first, b = {first.re - first.re, first.im - first.im};
+    for (int64_t j = 1; j <= half; ++j) {
+      const int64_t at = j * q % f;
+      const T c = roots[2 * at], s = -roots[2 * at + 1];
+      a = {a.re + sum[j].re * c, a.im + sum[j].im * c};
+      b = j == 1 ? Number<T>{difference[j].re * s, difference[j].im * s}
+                 : Number<T>{b.re + difference[j].re * s, b.im + difference[j].im * s};
     }
+    const Number<T> r = times_minus_i(b);
+    put(to, to_step * q, times(a + r, wi[2 * q - 2], wi[2 * q - 1]));
+    const int64_t p = f - q;
+    put(to, to_step * p, times(a - r, wi[2 * p - 2], wi[2 * p - 1]));
+  }
+}
+template <typename T>
+void pass_odd(int64_t f, const T* from, T* to, int64_t l1, int64_t ido, const T* w, const T* roots) {
+  constexpr int64_t kNumber = 2 * fft_lanes<T>();
+  for (int64_t k = 0; k < l1; ++k)
+    for (int64_t i = 0; i < ido; ++i)
+      for (int part = 0; part < fft_lanes<T>(); part += Lanes<T>::kCount)
+        odd_butterfly(f, from + kNumber * (i + ido * f * k) + part, to + kNumber * (i + ido * k) + part, ido,
+                      ido * l1, w + 2 * (f - 1) * i, roots);
 }
 
 template <typename T>
@@ -202,11 +211,13 @@ void load_columns(T* to, const T* from, int64_t n, int64_t stride, int64_t lanes
   const int re = swap ? kL : 0, im = kL - re;
   if (lanes == kL) {
     for (int64_t k = 0; k < n; ++k) {
-      T* p = to + 2 * kL * k;
-      typename Lanes<T>::Vec a, b;
-      Lanes<T>::split(from + 2 * stride * k, &a, &b);
-      Lanes<T>::store(p + re, a);
-      Lanes<T>::store(p + im, b);
+      for (int part = 0; part < kL; part += Lanes<T>::kCount) {
+        T* p = to + 2 * kL * k + part;
+        typename Lanes<T>::Vec a, b;
+        Lanes<T>::split(from + 2 * (stride * k + part), &a, &b);
+        Lanes<T>::store(p + re, a);
+        Lanes<T>::store(p + im, b);
+      }
     }
     return;
   }
@@ -226,9 +237,11 @@ void store_columns(T* to, const T* from, int64_t n, int64_t stride, int64_t lane
   const int re = swap ? kL : 0, im = kL - re;
   if (lanes == kL) {
     for (int64_t k = 0; k < n; ++k) {
-      const T* p = from + 2 * kL * k;
-      Lanes<T>::merge(to + 2 * stride * k, Lanes<T>::load(p + re) * scale,
-                      Lanes<T>::load(p + im) * scale);
+      for (int part = 0; part < kL; part += Lanes<T>::kCount) {
+        const T* p = from + 2 * kL * k + part;
+        Lanes<T>::merge(to + 2 * (stride * k + part), Lanes<T>::load(p + re) * scale,
+                        Lanes<T>::load(p + im) * scale);
+      }
     }
     return;
   }
@@ -299,22 +312,24 @@ void store_real_rows(T* to, const T* from, int64_t n, int64_t stride, int64_t la
 
 template <typename T>
 void multiply(T* line, const T* factors, int64_t n, bool swap) {
-  for (int64_t k = 0; k < n; ++k) {
-    const Number<T> v = times(get(line, k), factors[2 * k], factors[2 * k + 1]);
-    put(line, k, swap ? Number<T>{v.im, v.re} : v);
-  }
+  for (int64_t k = 0; k < n; ++k)
+    for (int part = 0; part < fft_lanes<T>(); part += Lanes<T>::kCount) {
+      const Number<T> v = times(get(line + part, k), factors[2 * k], factors[2 * k + 1]);
+      put(line + part, k, swap ? Number<T>{v.im, v.re} : v);
+    }
 }
 
 template <typename T>
 void twiddle(T* line, const T* table, const T* scalars, int64_t n) {
-  for (int64_t k = 0; k < n; ++k) {
-    const Number<T> w = times(get(table, k), scalars[2 * k], scalars[2 * k + 1]), v = get(line, k);
-    put(line, k, Number<T>{v.re * w.re - v.im * w.im, v.re * w.im + v.im * w.re});
-  }
+  for (int64_t k = 0; k < n; ++k)
+    for (int part = 0; part < fft_lanes<T>(); part += Lanes<T>::kCount) {
+      const Number<T> w = times(get(table + part, k), scalars[2 * k], scalars[2 * k + 1]), v = get(line + part, k);
+      put(line + part, k, Number<T>{v.re * w.re - v.im * w.im, v.re * w.im + v.im * w.re});
+    }
 }
 
 template <typename T>
-void unpack_real(T* line, const T* w, int64_t m) {
+BRAZE_INLINE void unpack_real_part(T* line, const T* w, int64_t m) {
   put(line, m, get(line, 0));
   const T half = T(0.5);
   for (int64_t k = 0; 2 * k <= m; ++k) {
@@ -328,7 +343,7 @@ void unpack_real(T* line, const T* w, int64_t m) {
 }
 
 template <typename T>
-void pack_real(T* line, const T* w, int64_t m) {
+BRAZE_INLINE void pack_real_part(T* line, const T* w, int64_t m) {
   // The first and the last number of a real signal's spectrum are real: other parts are ignored.
   for (int64_t k = 0; k <= m; k += m) {
     const Number<T> v = get(line, k);
@@ -342,6 +357,15 @@ void pack_real(T* line, const T* w, int64_t m) {
     put(line, k, Number<T>{even.re - odd.im, even.im + odd.re});
     if (k < m - k) put(line, m - k, Number<T>{even.re + odd.im, odd.re - even.im});
   }
+}
+
+template <typename T>
+void unpack_real(T* line, const T* w, int64_t m) {
+  for (int part = 0; part < fft_lanes<T>(); part += Lanes<T>::kCount) unpack_real_part(line + part, w, m);
+}
+template <typename T>
+void pack_real(T* line, const T* w, int64_t m) {
+  for (int part = 0; part < fft_lanes<T>(); part += Lanes<T>::kCount) pack_real_part(line + part, w, m);
 }
 
 template <typename T>

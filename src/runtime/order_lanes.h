@@ -56,10 +56,11 @@ BRAZE_INLINE void load_entries(const ShortRows& r, const U* from, int64_t place,
   for (int64_t l = 0; l < kShortRows; ++l) to[l] = static_cast<int64_t>(static_cast<uint64_t>(bits[l]) << 8) + place;
 }
 
-typedef int64_t Entries __attribute__((vector_size(64)));
+typedef int64_t Entries __attribute__((vector_size(kVectorBytes)));
+constexpr int64_t kEntryParts = kShortRows / (kVectorBytes / 8);
 
 BRAZE_INLINE void exchange(Entries* a, Entries* b) {
-  for (int64_t l = 0; l < kShortRows / 8; ++l) {
+  for (int64_t l = 0; l < kEntryParts; ++l) {
     const Entries x = a[l], y = b[l];
     a[l] = x < y ? x : y;
     b[l] = x < y ? y : x;
@@ -68,13 +69,12 @@ BRAZE_INLINE void exchange(Entries* a, Entries* b) {
 
 // Batcher's merges of odd and even places, of any number of entries.
 BRAZE_INLINE void sort_entries(Entries* e, int64_t n) {
-  constexpr int64_t kParts = kShortRows / 8;
   for (int64_t p = 1; p < n; p *= 2)
     for (int64_t k = p; k >= 1; k /= 2)
       for (int64_t j = k & (p - 1); j + k < n; j += 2 * k)
         for (int64_t i = j; i < j + k && i + k < n; ++i)
           if (((i ^ (i + k)) & -(2 * p)) == 0)  // in the same part of 2p
-            exchange(e + i * kParts, e + (i + k) * kParts);
+            exchange(e + i * kEntryParts, e + (i + k) * kEntryParts);
 }
 
 template <typename U, bool kFloat>

@@ -3,7 +3,7 @@
 // a column of the matrix that is updated.
 //
 // A panel of n rows is n × (its real parts, then for complex numbers the imaginary ones), `lanes`
-// each, 64-byte aligned. Matrices outside are row-major, complex ones interleaved; strides count
+// each, aligned as a vector is. Matrices outside are row-major, complex ones interleaved; strides count
 // elements and may be negative.
 // Interface: SolveKernels<T>, a table of functions; runtime/isa.h has one for each instruction set.
 #pragma once
@@ -41,7 +41,7 @@ struct SolveKernels {
   // above the diagonal are not touched.
   bool (*factor)(T* a, int64_t row, int64_t n);
   bool (*complex_factor)(T* a, int64_t row, int64_t n);
-  // Matrices of n rows and columns, one in each lane of a vector of 64 bytes: element e of matrix l is
+  // Matrices of n rows and columns, one in each lane of 64 bytes: element e of matrix l is
   // a[e·lanes + l], 64-byte aligned. Each becomes the unit lower and the upper factor of the matrix with rows exchanged: row k with pivots[k·lanes + l],
   // the first of the largest magnitude. Rows count from 1; info[l] is that of the first pivot that is zero, or 0.
   void (*small_lu)(T* a, int64_t n, int32_t* pivots, int32_t* info);

@@ -16,7 +16,7 @@ namespace {
 #if defined(__AVX512F__)
 constexpr int kSolveRows = 8, kSolveVectors = 2;
 #else
-constexpr int kSolveRows = 4, kSolveVectors = 1;
+constexpr int kSolveRows = 4, kSolveVectors = 2;
 #endif
 
 // Real numbers in the lanes of several vectors.
@@ -229,16 +229,19 @@ bool complex_factor(T* a, int64_t row, int64_t n) {
   return true;
 }
 
+// Of the matrices in the lanes of one vector; the elements of these are kSmallLanes apart.
 template <typename T>
-void small_lu(T* a, int64_t n, int32_t* pivots, int32_t* info) {
+constexpr int kSmallLanes = 64 / static_cast<int>(sizeof(T));
+template <typename T>
+BRAZE_INLINE void small_lu_part(T* a, int64_t n, int32_t* pivots, int32_t* info) {
   using Vec = typename Lanes<T>::Vec;
   using Mask = decltype(Vec{} < Vec{});
   using Whole = std::remove_reference_t<decltype(Mask{}[0])>;  // an integer as wide as T
-  constexpr int kCount = Lanes<T>::kCount;
-  Vec* m = reinterpret_cast<Vec*>(a);
+  constexpr int kL = kSmallLanes<T>;
+  const auto at = [&](int64_t i, int64_t j) -> Vec& { return *reinterpret_cast<Vec*>(a + (i * n + j) * kL); };
   Mask failed = {};
   for (int64_t k = 0; k < n; ++k) {
-    const auto magnitude = [&](int64_t i) { return m[i * n + k] < T(0) ? -m[i * n + k] : m[i * n + k]; };
+    const auto magnitude = [&](int64_t i) { return at(i, k) < T(0) ? -at(i, k) : at(i, k); };
     Vec largest = magnitude(k);
     Mask pivot = Mask{} + static_cast<Whole>(k);
     for (int64_t i = k + 1; i < n; ++i) {
@@ -250,22 +253,27 @@ void small_lu(T* a, int64_t n, int32_t* pivots, int32_t* info) {
     for (int64_t i = k + 1; i < n; ++i) {
       const Mask exchanged = pivot == static_cast<Whole>(i);
       for (int64_t j = 0; j < n; ++j) {
-        const Vec x = m[k * n + j], y = m[i * n + j];
-        m[k * n + j] = exchanged ? y : x;
-        m[i * n + j] = exchanged ? x : y;
+        const Vec x = at(k, j), y = at(i, j);
+        at(k, j) = exchanged ? y : x;
+        at(i, j) = exchanged ? x : y;
       }
     }
-    for (int l = 0; l < kCount; ++l) pivots[k * kCount + l] = static_cast<int32_t>(pivot[l] + 1);
-    const Mask zero = m[k * n + k] == T(0);
+    for (int l = 0; l < Lanes<T>::kCount; ++l) pivots[k * kL + l] = static_cast<int32_t>(pivot[l] + 1);
+    const Mask zero = at(k, k) == T(0);
     failed = (zero & (failed == 0)) ? Mask{} + static_cast<Whole>(k + 1) : failed;
-    const Vec divisor = zero ? Vec{} + T(1) : m[k * n + k];
+    const Vec divisor = zero ? Vec{} + T(1) : at(k, k);
     for (int64_t i = k + 1; i < n; ++i) {
-      const Vec f = m[i * n + k] / divisor;
-      m[i * n + k] = f;
-      for (int64_t j = k + 1; j < n; ++j) m[i * n + j] -= f * m[k * n + j];
+      const Vec f = at(i, k) / divisor;
+      at(i, k) = f;
+      for (int64_t j = k + 1; j < n; ++j) at(i, j) -= f * at(k, j);
     }
   }
-  for (int l = 0; l < kCount; ++l) info[l] = static_cast<int32_t>(failed[l]);
+  for (int l = 0; l < Lanes<T>::kCount; ++l) info[l] = static_cast<int32_t>(failed[l]);
+}
+template <typename T>
+void small_lu(T* a, int64_t n, int32_t* pivots, int32_t* info) {
+  for (int part = 0; part < kSmallLanes<T>; part += Lanes<T>::kCount)
+    small_lu_part(a + part, n, pivots + part, info + part);
 }
 
 template <typename T>

@@ -28,7 +28,7 @@ class SolveCall : public LibraryCall {
            Pool& pool) override {
     if (batch_ * n_ * count_ == 0) return true;
     const int64_t lanes = Kernels::lanes_for(count_), panels = (count_ + lanes - 1) / lanes;
-    const int64_t panel = n_ * lanes * kP;  // elements; a multiple of 64 bytes
+    const int64_t panel = n_ * lanes * kP;  // elements; whole vectors
     Scratch::Lease lease(scratch_, pool.threads() * panel * static_cast<int64_t>(sizeof(T)));
     if (!lease.data()) return false;
     const T* a = reinterpret_cast<const T*>(operands[0]);
