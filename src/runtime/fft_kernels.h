@@ -4,7 +4,7 @@
 // A line of n complex numbers in lanes is n × { re[L], im[L] }, 64-byte aligned, L = fft_lanes<T>().
 // Interface: FftKernels<T>, a table of functions; runtime/isa.h has one for each instruction set.
 // Arrays outside are interleaved complex numbers (or reals), strides counted in these. `lanes` ≤ L
-// lanes are used, the others are zero. `swap` exchanges re and im on the way, which turns a forward
+// lanes are used, the others hold numbers that do not matter. `swap` exchanges re and im on the way, which turns a forward
 // transform into an inverse one.
 #pragma once
 

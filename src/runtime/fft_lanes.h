@@ -255,59 +255,77 @@ void store_columns(T* to, const T* from, int64_t n, int64_t stride, int64_t lane
   }
 }
 
-// Rows are read a cache line at a time.
-constexpr int64_t kRowBlock = 8;
+// Rows are read and written a cache line at a time, as squares that are transposed. Element e of row l is
+// line[kStep·(e ^ flip) + l]: of complex rows, re and im in turn; of real ones, the real parts.
+template <typename T, int kStep>
+BRAZE_INLINE void load_squares(T* line, const T* from, int64_t n, int64_t stride, int64_t lanes, int64_t flip) {
+  using L = Lanes<T>;
+  constexpr int kL = fft_lanes<T>();
+  const T* rows[kL];  // lanes that are not used hold the first row again
+  for (int l = 0; l < kL; ++l) rows[l] = l < lanes ? from + stride * l : from;
+  for (int64_t block = 0; block < n; block += kL) {
+    const int64_t end = block + kL < n ? block + kL : n;
+    for (int part = 0; part < kL; part += L::kCount) {
+      T* to = line + part;
+      int64_t e = block;
+      for (; e + L::kCount <= end; e += L::kCount) {
+        typename L::Vec v[L::kCount];
+        for (int l = 0; l < L::kCount; ++l) v[l] = L::load_loose(rows[part + l] + e);
+        L::transpose(v);
+        for (int i = 0; i < L::kCount; ++i) L::store(to + kStep * ((e + i) ^ flip), v[i]);
+      }
+      for (; e < end; ++e)
+        for (int l = 0; l < L::kCount; ++l) to[kStep * (e ^ flip) + l] = rows[part + l][e];
+    }
+  }
+}
+template <typename T, int kStep>
+BRAZE_INLINE void store_squares(T* to, const T* line, int64_t n, int64_t stride, int64_t lanes, int64_t flip,
+                                T scale) {
+  using L = Lanes<T>;
+  constexpr int kL = fft_lanes<T>();
+  for (int64_t block = 0; block < n; block += kL) {
+    const int64_t end = block + kL < n ? block + kL : n;
+    for (int part = 0; part < lanes; part += L::kCount) {
+      T* rows = to + stride * part;
+      const T* from = line + part;
+      const int64_t count = lanes - part < L::kCount ? lanes - part : L::kCount;
+      int64_t e = block;
+      for (; e + L::kCount <= end; e += L::kCount) {
+        typename L::Vec v[L::kCount];
+        for (int i = 0; i < L::kCount; ++i) v[i] = L::load(from + kStep * ((e + i) ^ flip)) * scale;
+        L::transpose(v);
+        if (count == L::kCount)
+          for (int l = 0; l < L::kCount; ++l) L::store_loose(rows + stride * l + e, v[l]);
+        else
+          for (int l = 0; l < L::kCount; ++l)
+            if (l < count) L::store_loose(rows + stride * l + e, v[l]);
+      }
+      for (; e < end; ++e)
+        for (int64_t l = 0; l < count; ++l) rows[stride * l + e] = from[kStep * (e ^ flip) + l] * scale;
+    }
+  }
+}
 
 template <typename T>
 void load_rows(T* to, const T* from, int64_t n, int64_t stride, int64_t lanes, bool swap) {
-  constexpr int kL = fft_lanes<T>();
-  const int re = swap ? kL : 0, im = kL - re;
-  for (int64_t block = 0; block < n; block += kRowBlock) {
-    const int64_t end = block + kRowBlock < n ? block + kRowBlock : n;
-    for (int64_t l = 0; l < kL; ++l) {
-      const T* row = from + 2 * stride * l;
-      for (int64_t k = block; k < end; ++k) {
-        T* p = to + 2 * kL * k + l;
-        p[re] = l < lanes ? row[2 * k] : T(0);
-        p[im] = l < lanes ? row[2 * k + 1] : T(0);
-      }
-    }
-  }
+  load_squares<T, fft_lanes<T>()>(to, from, 2 * n, 2 * stride, lanes, swap ? 1 : 0);
 }
-
 template <typename T>
 void load_real_rows(T* to, const T* from, int64_t n, int64_t stride, int64_t lanes) {
   constexpr int kL = fft_lanes<T>();
-  for (int64_t l = 0; l < kL; ++l)
-    for (int64_t k = 0; k < n; ++k) {
-      T* p = to + 2 * kL * k + l;
-      p[0] = l < lanes ? from[stride * l + k] : T(0);
-      p[kL] = T(0);
-    }
+  load_squares<T, 2 * kL>(to, from, n, stride, lanes, 0);
+  for (int64_t k = 0; k < n; ++k)
+    for (int part = 0; part < kL; part += Lanes<T>::kCount)
+      Lanes<T>::store(to + kL * (2 * k + 1) + part, Lanes<T>::zero());
 }
-
 template <typename T>
 void store_rows(T* to, const T* from, int64_t n, int64_t stride, int64_t lanes, bool swap, T scale) {
-  constexpr int kL = fft_lanes<T>();
-  const int re = swap ? kL : 0, im = kL - re;
-  for (int64_t block = 0; block < n; block += kRowBlock) {
-    const int64_t end = block + kRowBlock < n ? block + kRowBlock : n;
-    for (int64_t l = 0; l < lanes; ++l) {
-      T* row = to + 2 * stride * l;
-      for (int64_t k = block; k < end; ++k) {
-        const T* p = from + 2 * kL * k + l;
-        row[2 * k] = p[re] * scale;
-        row[2 * k + 1] = p[im] * scale;
-      }
-    }
-  }
+  store_squares<T, fft_lanes<T>()>(to, from, 2 * n, 2 * stride, lanes, swap ? 1 : 0, scale);
 }
-
 template <typename T>
 void store_real_rows(T* to, const T* from, int64_t n, int64_t stride, int64_t lanes, T scale) {
-  constexpr int kL = fft_lanes<T>();
-  for (int64_t l = 0; l < lanes; ++l)
-    for (int64_t k = 0; k < n; ++k) to[stride * l + k] = from[2 * kL * k + l] * scale;
+  store_squares<T, 2 * fft_lanes<T>()>(to, from, n, stride, lanes, 0, scale);
 }
 
 template <typename T>

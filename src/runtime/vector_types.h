@@ -36,8 +36,21 @@ struct Lanes {
   static BRAZE_INLINE void merge(T* p, Vec a, Vec b) {
     merge_at(p, a, b, std::make_integer_sequence<int, kCount>());
   }
+  // Of a square of kCount vectors: blocks of half the size change places, then those inside, down to elements.
+  template <int kBlock = kCount / 2>
+  static BRAZE_INLINE void transpose(Vec* v) {
+    for (int i = 0; i < kCount; ++i)
+      if ((i & kBlock) == 0) exchange<kBlock>(v + i, v + i + kBlock, std::make_integer_sequence<int, kCount>());
+    if constexpr (kBlock > 1) transpose<kBlock / 2>(v);
+  }
 
  private:
+  template <int kBlock, int... kI>
+  static BRAZE_INLINE void exchange(Vec* a, Vec* b, std::integer_sequence<int, kI...>) {
+    const Vec x = *a, y = *b;
+    *a = __builtin_shufflevector(x, y, (kI & kBlock ? kCount + kI - kBlock : kI)...);
+    *b = __builtin_shufflevector(x, y, (kI & kBlock ? kCount + kI : kI + kBlock)...);
+  }
   template <int... kI>
   static BRAZE_INLINE void split_at(const T* p, Vec* a, Vec* b, std::integer_sequence<int, kI...>) {
     const Vec x = load_loose(p), y = load_loose(p + kCount);
