@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cholesky: blocks of columns, factored, divided into the rows below and subtracted from what is
-// right of them. Batches of small matrices run in parallel, large ones inside. LAPACK's potrf, as a
-// custom call, is the same with a second result and another idea of what is not computed: the other
-// triangle is the argument's, and a matrix that has no factor is LAPACK's own affair.
+// right of them. Batches of small matrices run in parallel (very small ones in lanes), large ones
+// inside. LAPACK's potrf, as a custom call, is the same with a second result and another idea of what
+// is not computed: the other triangle is the argument's, and a matrix that has no factor is LAPACK's
+// own affair.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -18,6 +19,7 @@ namespace braze {
 namespace {
 
 constexpr int64_t kSmall = 128;  // matrices that are not worth several threads
+constexpr int64_t kFewest = 8;   // small matrices that are worth lanes
 
 // f over [0, items), on the pool or here.
 template <typename F>
@@ -47,6 +49,8 @@ class CholeskyCall : public LibraryCall {
       if (potrf_) std::fill_n(reinterpret_cast<lapack::Int*>(results[1]), batch_, 0);
       return true;
     }
+    if constexpr (!kComplex)
+      if (n_ <= kSmallMatrix && batch_ >= kFewest) return small(operands, results, pool);
     const bool inside = n_ > kSmall && batch_ < 16;
     Scratch::Lease lease(scratch_, std::max<int64_t>(64, bytes_ * (inside ? 1 : pool.threads())));
     if (!lease.data()) return false;
@@ -79,6 +83,34 @@ class CholeskyCall : public LibraryCall {
  private:
   using Kernels = MatrixKernels<T, kComplex>;
   static constexpr int64_t kP = Kernels::kParts;
+
+  // Matrices in lanes, one in each.
+  bool small(absl::Span<char* const> operands, absl::Span<char* const> results, Pool& pool) const {
+    constexpr int64_t kLanes = 64 / sizeof(T);
+    const T* in = reinterpret_cast<const T*>(operands[0]);
+    T* out = reinterpret_cast<T*>(results[0]);
+    auto* info = potrf_ ? reinterpret_cast<lapack::Int*>(results[1]) : nullptr;
+    const SolveKernels<T>& kernels = solve_kernels<T>();
+    const int64_t size = n_ * n_, grain = std::max<int64_t>(1, 4096 / (size * n_));
+    pool.run((batch_ + kLanes - 1) / kLanes, grain, [&](int64_t begin, int64_t end, int) {
+      alignas(64) T m[kSmallMatrix * kSmallMatrix * kLanes];
+      bool sound[kLanes];
+      for (int64_t b = begin * kLanes; b < std::min(end * kLanes, batch_); b += kLanes) {
+        const int64_t count = std::min(kLanes, batch_ - b);
+        kernels.load_small(m, in + b * size, size, count);
+        kernels.small_factor(m, n_, lower_, sound);
+        if (!potrf_)
+          for (int64_t i = 0; i < n_; ++i)
+            for (int64_t j = 0; j < i; ++j) std::fill_n(m + (lower_ ? j * n_ + i : i * n_ + j) * kLanes, kLanes, T(0));
+        kernels.store_small(out + b * size, m, size, count);
+        for (int64_t l = 0; l < count; ++l) {
+          if (info) info[b + l] = sound[l] ? 0 : by_lapack(in + (b + l) * size, out + (b + l) * size);
+          else if (!sound[l]) fail(out + (b + l) * size);
+        }
+      }
+    });
+    return true;
+  }
 
   // The factor in the lower triangle (of an upper matrix: its adjoint); false if there is none.
   bool matrix(const T* a, T* out, T* panels, Pool* pool) const {

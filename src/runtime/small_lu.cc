@@ -35,9 +35,9 @@ class SmallLuCall : public LibraryCall {
     alignas(64) T m[kSmallMatrix * kSmallMatrix * kLanes];
     int32_t rows[kSmallMatrix * kLanes], failed[kLanes];
     const int64_t count = std::min(kLanes, batch_ - first), size = n_ * n_;
-    for (int64_t e = 0; e < size; ++e)
-      for (int64_t l = 0; l < kLanes; ++l) m[e * kLanes + l] = l < count ? in[(first + l) * size + e] : T(0);
+    solve_kernels<T>().load_small(m, in + first * size, size, count);
     solve_kernels<T>().small_lu(m, n_, rows, failed);
+    solve_kernels<T>().store_small(out + first * size, m, size, count);
     for (int64_t l = 0; l < count; ++l) {
       const T* from = in + (first + l) * size;
       T* to = out + (first + l) * size;
@@ -46,7 +46,6 @@ class SmallLuCall : public LibraryCall {
         info[first + l] = by_lapack(from, to, order);
         continue;
       }
-      for (int64_t e = 0; e < size; ++e) to[e] = m[e * kLanes + l];
       for (int64_t k = 0; k < n_; ++k) order[k] = rows[k * kLanes + l];
       info[first + l] = failed[l];
     }

@@ -22,7 +22,7 @@ struct Triangle {
 };
 
 constexpr int64_t kFactorSize = 64;  // the largest block that `factor` takes
-constexpr int64_t kSmallMatrix = 16;  // the largest that `small_lu` takes
+constexpr int64_t kSmallMatrix = 16;  // the largest that `small_lu`, `small_factor` and `small_solve` take
 
 template <typename T>
 struct SolveKernels {
@@ -41,10 +41,20 @@ struct SolveKernels {
   // above the diagonal are not touched.
   bool (*factor)(T* a, int64_t row, int64_t n);
   bool (*complex_factor)(T* a, int64_t row, int64_t n);
-  // Matrices of n rows and columns, one in each lane of 64 bytes: element e of matrix l is
-  // a[e·lanes + l], 64-byte aligned. Each becomes the unit lower and the upper factor of the matrix with rows exchanged: row k with pivots[k·lanes + l],
-  // the first of the largest magnitude. Rows count from 1; info[l] is that of the first pivot that is zero, or 0.
+  // Matrices of n rows and columns, one in each lane of 64 bytes: element e of matrix l is a[e·lanes + l], 64-byte
+  // aligned. Each becomes the unit lower and the upper factor of the matrix with rows exchanged: row k with
+  // pivots[k·lanes + l], the first of the largest magnitude. Rows count from 1; info[l] is that of the first pivot that
+  // is zero, or 0.
   void (*small_lu)(T* a, int64_t n, int32_t* pivots, int32_t* info);
+  // The triangle of each such matrix becomes l of a = l·lᵀ, or its transpose, with the bits of `factor`; the other stays.
+  // sound[l]: there is one.
+  void (*small_factor)(T* a, int64_t n, bool lower, bool* sound);
+  // Solves t·x = x in each lane, with the bits of `solve`: element (i, j) of t is at lanes·(i·t.row + j·t.column), (i, r)
+  // of x at lanes·(i·row + r·column), r < columns.
+  void (*small_solve)(T* x, int64_t row, int64_t column, int64_t columns, const Triangle<T>& t);
+  // `count` ≤ lanes matrices (or right-hand sides) of `size` elements to and from the lanes.
+  void (*load_small)(T* a, const T* from, int64_t size, int64_t count);
+  void (*store_small)(T* to, const T* a, int64_t size, int64_t count);
 };
 
 }  // namespace braze

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "runtime/solve_kernels.h"
-#include "runtime/vector_types.h"
+#include "runtime/square_lanes.h"
 
 namespace braze::BRAZE_ISA {
 namespace {
@@ -277,11 +277,77 @@ void small_lu(T* a, int64_t n, int32_t* pivots, int32_t* info) {
 }
 
 template <typename T>
+BRAZE_INLINE void small_factor_part(T* a, int64_t n, bool lower, bool* sound) {
+  using Vec = typename Lanes<T>::Vec;
+  using Mask = decltype(Vec{} < Vec{});
+  const int64_t row = kSmallLanes<T> * (lower ? n : 1), column = kSmallLanes<T> * (lower ? 1 : n);
+  const auto at = [&](int64_t i, int64_t j) -> Vec& { return *reinterpret_cast<Vec*>(a + i * row + j * column); };
+  Mask good = ~Mask{};
+  for (int64_t j = 0; j < n; ++j) {
+    good &= at(j, j) > T(0);
+    Vec d = good ? at(j, j) : Vec{} + T(1);
+    for (int l = 0; l < Lanes<T>::kCount; ++l) d[l] = square_root(d[l]);
+    at(j, j) = d;
+    for (int64_t i = j + 1; i < n; ++i) {
+      const Vec s = at(i, j) / d;
+      at(i, j) = s;
+      for (int64_t k = j + 1; k <= i; ++k) at(i, k) -= s * at(k, j);
+    }
+  }
+  for (int l = 0; l < Lanes<T>::kCount; ++l) sound[l] = good[l] != 0;
+}
+template <typename T>
+void small_factor(T* a, int64_t n, bool lower, bool* sound) {
+  for (int part = 0; part < kSmallLanes<T>; part += Lanes<T>::kCount)
+    small_factor_part(a + part, n, lower, sound + part);
+}
+
+// kColumns columns of x, in the lanes of a vector.
+template <typename T, int kColumns>
+BRAZE_INLINE void small_solve_columns(T* x, int64_t row, int64_t column, const Triangle<T>& t, const T* triangle) {
+  constexpr int kL = kSmallLanes<T>;
+  const auto from = [&](int64_t i, int64_t j) { return Lanes<T>::load(triangle + kL * (i * t.row + j * t.column)); };
+  for (int64_t i = 0; i < t.n; ++i) {
+    typename Lanes<T>::Vec v[kColumns];
+    for (int r = 0; r < kColumns; ++r) v[r] = Lanes<T>::load(x + kL * (i * row + r * column));
+    for (int64_t k = 0; k < i; ++k) {
+      const auto s = from(i, k);
+      for (int r = 0; r < kColumns; ++r) v[r] -= Lanes<T>::load(x + kL * (k * row + r * column)) * s;
+    }
+    if (!t.unit) {
+      const auto d = from(i, i);
+      for (int r = 0; r < kColumns; ++r) v[r] = v[r] / d;
+    }
+    for (int r = 0; r < kColumns; ++r) Lanes<T>::store(x + kL * (i * row + r * column), v[r]);
+  }
+}
+template <typename T>
+void small_solve(T* x, int64_t row, int64_t column, int64_t columns, const Triangle<T>& t) {
+  for (int part = 0; part < kSmallLanes<T>; part += Lanes<T>::kCount) {
+    int64_t r = 0;
+    for (; r + 4 <= columns; r += 4)
+      small_solve_columns<T, 4>(x + part + kSmallLanes<T> * r * column, row, column, t, t.data + part);
+    for (; r < columns; ++r)
+      small_solve_columns<T, 1>(x + part + kSmallLanes<T> * r * column, row, column, t, t.data + part);
+  }
+}
+
+template <typename T>
+void load_small(T* a, const T* from, int64_t size, int64_t count) {
+  load_squares<T, kSmallLanes<T>>(a, from, size, size, count, 0);
+}
+template <typename T>
+void store_small(T* to, const T* a, int64_t size, int64_t count) {
+  store_squares<T, kSmallLanes<T>>(to, a, size, size, count, 0, T(1));
+}
+
+template <typename T>
 constexpr SolveKernels<T> solve_table() {
   return {Reals<T>::kLanes,       Reals<T, 1>::kLanes,    Complexes<T>::kLanes,
           solve<T, Reals<T>>,     solve<T, Reals<T, 1>>,  solve<T, Complexes<T>>,
           update<T, Reals<T>>,    update<T, Complexes<T>>, factor<T>,
-          complex_factor<T>,      small_lu<T>};
+          complex_factor<T>,      small_lu<T>,            small_factor<T>,
+          small_solve<T>,         load_small<T>,          store_small<T>};
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// triangular-solve: panels of right-hand sides, one to a lane, each solved on its own. LAPACK's trsm, as
-// a custom call, is the same in other words.
+// triangular-solve: panels of right-hand sides, one to a lane, each solved on its own; of many
+// small systems, one of these to a lane. LAPACK's trsm, as a custom call, is the same in other words.
 #include <algorithm>
 
 #include "ops/custom_call.h"
@@ -9,6 +9,8 @@
 
 namespace braze {
 namespace {
+
+constexpr int64_t kFewColumns = 8, kFewest = 8;  // right-hand sides and small matrices that are worth lanes
 
 template <typename T, bool kComplex>
 class SolveCall : public LibraryCall {
@@ -27,6 +29,8 @@ class SolveCall : public LibraryCall {
   bool run(absl::Span<char* const> operands, absl::Span<char* const> results,
            Pool& pool) override {
     if (batch_ * n_ * count_ == 0) return true;
+    if constexpr (!kComplex)
+      if (n_ <= kSmallMatrix && count_ <= kFewColumns && batch_ >= kFewest) return small(operands, results, pool);
     const int64_t lanes = Kernels::lanes_for(count_), panels = (count_ + lanes - 1) / lanes;
     const int64_t panel = n_ * lanes * kP;  // elements; whole vectors
     Scratch::Lease lease(scratch_, pool.threads() * panel * static_cast<int64_t>(sizeof(T)));
@@ -55,16 +59,50 @@ class SolveCall : public LibraryCall {
   using Kernels = MatrixKernels<T, kComplex>;
   static constexpr int64_t kP = Kernels::kParts;
 
-  void solve(T* x, int64_t lanes, const T* a) const {
-    // x·op(a) = b is op(a)ᵀ·xᵀ = bᵀ. An upper triangle is a lower one from its end.
+  // x·op(a) = b is op(a)ᵀ·xᵀ = bᵀ. An upper triangle is a lower one from its end: then `backwards`. Elements of a are
+  // `apart` numbers from each other.
+  Triangle<T> triangle(const T* a, int64_t apart, bool* backwards) const {
     const bool swap = (attrs_.transpose_a != TransposeA::kNo) == attrs_.left_side;
     Triangle<T> t{a, swap ? 1 : n_, swap ? n_ : 1, n_, attrs_.unit_diagonal,
                   attrs_.transpose_a == TransposeA::kAdjoint};
-    if (attrs_.lower != swap) return Kernels::solve(x, 1, t, lanes);
-    t.data = a + kP * (n_ * n_ - 1);
-    t.row = -t.row;
-    t.column = -t.column;
-    Kernels::solve(x + (n_ - 1) * lanes * kP, -1, t, lanes);
+    *backwards = attrs_.lower == swap;
+    if (*backwards) {
+      t.data = a + apart * (n_ * n_ - 1);
+      t.row = -t.row;
+      t.column = -t.column;
+    }
+    return t;
+  }
+  void solve(T* x, int64_t lanes, const T* a) const {
+    bool backwards;
+    const Triangle<T> t = triangle(a, kP, &backwards);
+    if (backwards) Kernels::solve(x + (n_ - 1) * lanes * kP, -1, t, lanes);
+    else Kernels::solve(x, 1, t, lanes);
+  }
+
+  // Matrices in lanes, one in each with its right-hand sides.
+  bool small(absl::Span<char* const> operands, absl::Span<char* const> results, Pool& pool) const {
+    constexpr int64_t kLanes = 64 / sizeof(T);
+    const T* a = reinterpret_cast<const T*>(operands[0]);
+    const T* b = reinterpret_cast<const T*>(operands[1]);
+    T* out = reinterpret_cast<T*>(results[0]);
+    const SolveKernels<T>& kernels = solve_kernels<T>();
+    const int64_t size = n_ * n_, sides = n_ * count_, grain = std::max<int64_t>(1, 1024 / (size * count_));
+    const int64_t row = attrs_.left_side ? count_ : 1, column = attrs_.left_side ? 1 : n_;
+    pool.run((batch_ + kLanes - 1) / kLanes, grain, [&](int64_t begin, int64_t end, int) {
+      alignas(64) T m[kSmallMatrix * kSmallMatrix * kLanes], x[kSmallMatrix * kFewColumns * kLanes];
+      bool backwards;
+      const Triangle<T> t = triangle(m, kLanes, &backwards);
+      for (int64_t k = begin * kLanes; k < std::min(end * kLanes, batch_); k += kLanes) {
+        const int64_t count = std::min(kLanes, batch_ - k);
+        kernels.load_small(m, a + k * size, size, count);
+        kernels.load_small(x, b + k * sides, sides, count);
+        if (backwards) kernels.small_solve(x + (n_ - 1) * row * kLanes, -row, column, count_, t);
+        else kernels.small_solve(x, row, column, count_, t);
+        kernels.store_small(out + k * sides, x, sides, count);
+      }
+    });
+    return true;
   }
 
   const TriangularSolveAttrs attrs_;

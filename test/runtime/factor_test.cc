@@ -45,7 +45,7 @@ TEST(Cholesky, Sizes) {
         expect_native(**m, {a}, t.tolerance, t.name + std::to_string(n));
       }
       for (std::string batch : {"5,", "2,3,", "0,", "20,"})
-        for (int64_t n : {3, 33}) {
+        for (int64_t n : {3, 16, 33}) {
           auto m = parse_hlo(cholesky(t.name, batch, n, lower));
           ASSERT_TRUE(m.ok()) << m.status();
           const Literal a = positive((*m)->entry()->params()[0]->shape, lower, n);
@@ -58,8 +58,8 @@ TEST(Cholesky, NotDefinite) {
   for (const Type& t : kTypes)
     for (int64_t n : {1, 5, 140})
       for (int64_t at : {int64_t{0}, n - 1, n / 2})
-        for (double value : {-1.0, 0.0, std::nan("")}) {
-          auto m = parse_hlo(cholesky(t.name, "3,", n, true));
+        for (const auto& [value, batch] : {std::pair(-1.0, "3,"), {0.0, "3,"}, {std::nan(""), "3,"}, {-1.0, "21,"}}) {
+          auto m = parse_hlo(cholesky(t.name, batch, n, true));
           ASSERT_TRUE(m.ok()) << m.status();
           Literal a = positive((*m)->entry()->params()[0]->shape, true, n);
           const int64_t i = n * n + at * n + at;  // of the second matrix
@@ -96,6 +96,7 @@ TEST(TriangularSolve, Forms) {
       expect_solve(t, "", 37, 1, form);
       expect_solve(t, "2,", 19, 70, form);
       expect_solve(t, "", 70, 33, form);
+      expect_solve(t, "21,", 5, 6, form);  // in lanes
     }
 }
 
