@@ -205,12 +205,21 @@ T* passes(const FftFactors<T>& f, T* a, T* b) {
   return a;
 }
 
+// Rows of columns lie in pages of their own, where no processor looks ahead.
+constexpr int64_t kAhead = 16;
+template <int kWrite, typename T>
+BRAZE_INLINE void ask_for(const T* row) {
+  __builtin_prefetch(row, kWrite);
+  __builtin_prefetch(row + 64 / sizeof(T), kWrite);
+}
+
 template <typename T>
 void load_columns(T* to, const T* from, int64_t n, int64_t stride, int64_t lanes, bool swap) {
   constexpr int kL = fft_lanes<T>();
   const int re = swap ? kL : 0, im = kL - re;
   if (lanes == kL) {
     for (int64_t k = 0; k < n; ++k) {
+      if (k + kAhead < n) ask_for<0>(from + 2 * stride * (k + kAhead));
       for (int part = 0; part < kL; part += Lanes<T>::kCount) {
         T* p = to + 2 * kL * k + part;
         typename Lanes<T>::Vec a, b;
@@ -237,6 +246,7 @@ void store_columns(T* to, const T* from, int64_t n, int64_t stride, int64_t lane
   const int re = swap ? kL : 0, im = kL - re;
   if (lanes == kL) {
     for (int64_t k = 0; k < n; ++k) {
+      if (k + kAhead < n) ask_for<1>(to + 2 * stride * (k + kAhead));
       for (int part = 0; part < kL; part += Lanes<T>::kCount) {
         const T* p = from + 2 * kL * k + part;
         Lanes<T>::merge(to + 2 * (stride * k + part), Lanes<T>::load(p + re) * scale,
