@@ -9,7 +9,7 @@ namespace braze::codegen {
 namespace {
 
 constexpr int64_t kInnerBlock = 384;  // K steps between additions to the sums
-constexpr int64_t kInnerBlockOneTile = 4096;
+constexpr int64_t kInnerBlockOneTile = 4096, kInnerBlockWide = 256;
 constexpr double kItemCycles = 10e3;  // work an item should have at least
 constexpr double kGrainCycles = 20e3;
 constexpr int64_t kLeastAhead = 128 << 10;  // bytes of b worth bringing ahead
@@ -336,9 +336,12 @@ void choose_steps(GemmShape& s, const Target& target, GemmHooked hooked) {
   s.mid_block = 1;
   choose_tile(s, target, hooked);
   choose_words(s, target, hooked);
+  // An item of a wide product reads a block of few columns for one tile of rows after another: from the first level
+  // cache, if half of it is enough for a block.
+  const bool near = s.wide && kInnerBlockWide * s.nv * s.w * byte_size(p.acc) <= target.l1_bytes / 2;
   choose_k_blocks(s, s.row_tiles == 1
                          ? kInnerBlockOneTile
-                         : kInnerBlock * word_elements(s.word) * 4 / byte_size(p.acc));
+                         : (near ? kInnerBlockWide : kInnerBlock) * word_elements(s.word) * 4 / byte_size(p.acc));
   const double flops =
       2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
   if (p.rows_in_all == 0) choose_parts(s, target, flops / flops_per_cycle(target, p.acc));
