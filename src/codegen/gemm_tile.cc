@@ -32,8 +32,6 @@ constexpr unsigned kPerLevel = 3;
 // Rows of a share a pointer in threes: [p], [p + row], [p + 2 * row] are addressing modes.
 constexpr int kRowsPerPointer = 3;
 constexpr int64_t kLine = 64;  // bytes
-// Steps of a small tile are few instructions beside those of the loop: that many steps are one turn of it.
-constexpr int kSmallTile = 16, kUnrolled = 4;  // sums; steps
 
 std::vector<llvm::Type*> parameters(Emit& e, const TileDesc& d) {
   llvm::Type *p = e.ptr_type(), *i = e.i64_type();
@@ -113,36 +111,20 @@ class TileEmitter {
 
   Values level(int l, const Values& a, Value* b, Values sums) {
     if (l == d_.levels) return step(a, b, std::move(sums));
-    if (l == d_.levels - 1) return innermost(carried(std::move(sums), a, b));
     const unsigned at = kLevels + kPerLevel * static_cast<unsigned>(l);
+    const bool innermost = l == d_.levels - 1;
+    const int turn = innermost ? d_.turn : 1;
     return sums_of(e_.loop_carry(
-        e_.i64(0), e_.arg(at), 1, carried(std::move(sums), a, b), true, [&](Value*, const Values& v) {
-          Values next = level(l + 1, pointers_of(v), v.back(), sums_of(v)), pointers = pointers_of(v);
-          for (Value*& p : pointers) p = e_.at(p, e_.arg(at + 1));
-          return carried(std::move(next), pointers, e_.at(v.back(), e_.arg(at + 2)));
+        e_.i64(0), e_.arg(at), turn, carried(std::move(sums), a, b), true, [&](Value* i, Values v) {
+          if (innermost) bring_ahead(i);
+          for (int t = 0; t < turn; ++t) {
+            step_ = e_.add(i, e_.i64(t));
+            Values next = level(l + 1, pointers_of(v), v.back(), sums_of(v)), pointers = pointers_of(v);
+            for (Value*& p : pointers) p = innermost ? e_.at(p, d_.a_step) : e_.at(p, e_.arg(at + 1));
+            v = carried(std::move(next), pointers, e_.at(v.back(), e_.arg(at + 2)));
+          }
+          return v;
         }));
-  }
-
-  Values innermost(Values v) {
-    const unsigned at = kLevels + kPerLevel * static_cast<unsigned>(d_.levels - 1);
-    Value *done = e_.i64(0), *count = e_.arg(at);
-    const bool unrolled = d_.rows * d_.vectors <= kSmallTile;
-    auto go_on = [&](Value* to, int steps) {
-      v = e_.loop_carry(done, to, steps, v, !unrolled, [&](Value* i, Values now) {
-        bring_ahead(i, steps);
-        for (int u = 0; u < steps; ++u) {
-          step_ = e_.add(i, e_.i64(u));
-          Values sums = step(pointers_of(now), now.back(), sums_of(now)), pointers = pointers_of(now);
-          for (Value*& p : pointers) p = e_.at(p, d_.a_step);
-          now = carried(std::move(sums), pointers, e_.at(now.back(), e_.arg(at + 2)));
-        }
-        return now;
-      });
-      done = to;
-    };
-    if (unrolled) go_on(e_.b.CreateAnd(count, e_.i64(-kUnrolled)), kUnrolled);
-    go_on(count, 1);
-    return sums_of(std::move(v));
   }
 
   // Panel by panel, so that it runs beside the multiply-adds of the next one.
@@ -154,17 +136,18 @@ class TileEmitter {
     });
   }
 
-  // Asks for the lines that belong to `steps` steps from one on that is a multiple of `steps`.
-  void bring_ahead(Value* step, int steps) {
+  // Asks for the lines that belong to the steps of a turn of the innermost loop.
+  void bring_ahead(Value* step) {
     if (d_.ahead == 0) return;
-    Value *shift = e_.arg(kAheadShift), *turn = e_.b.CreateAnd(step, ahead_mask_);
-    e_.if_then(e_.b.CreateICmpEQ(turn, e_.arg(kAheadTurn)), [&] {
+    Value *shift = e_.arg(kAheadShift), *place = e_.b.CreateAnd(step, ahead_mask_);
+    e_.if_then(e_.b.CreateICmpEQ(place, e_.arg(kAheadTurn)), [&] {
       Value* row = e_.at(ahead_, e_.b.CreateMul(e_.b.CreateLShr(step, shift), e_.arg(kAheadStep)));
       auto ask = [&](Value* p) {
         for (int line = 0; line < d_.ahead; ++line) e_.prefetch(e_.at(p, line * kLine), 2);
       };
       ask(row);
-      e_.loop(e_.i64(1), steps == 1 ? e_.i64(1) : e_.b.CreateLShr(e_.i64(steps), shift), 1,
+      if (d_.turn == 1) return;
+      e_.loop(e_.i64(1), e_.b.CreateLShr(e_.i64(d_.turn), shift), 1,
               [&](Value* r) { ask(e_.at(row, e_.b.CreateMul(r, e_.arg(kAheadStep)))); });
     });
   }
@@ -222,7 +205,7 @@ class TileEmitter {
                    d_.mask_c ? "c" : "", d_.add ? "+" : "", d_.empty ? "0" : "",
                    d_.adjacent_rows ? "a" : "", ".", d_.a_step, ".", d_.levels, ".", d_.fixed_row,
                    ".w", static_cast<int>(d_.word), e_.target.fma ? "" : "r", d_.start ? "s" : "",
-                   ".p", d_.ahead, ".", d_.copy_row);
+                   ".p", d_.ahead, ".", d_.copy_row, ".", d_.turn);
   }
 
   Emit& e_;

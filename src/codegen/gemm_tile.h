@@ -21,6 +21,7 @@ struct TileDesc {
   bool adjacent_rows = false;  // the rows of a are adjacent elements; otherwise a_row apart
   int64_t fixed_row = 0;  // if not 0, a_row as a constant: tall tiles lack registers for addresses
   int levels = 1;         // loops of the sum
+  int turn = 1;           // steps in one turn of the innermost loop: its counts are multiples of it
   WordProduct word = WordProduct::kNone;  // elements are words of several k
   bool start = false;                     // sums start from a row of vectors at b + start
   bool add = false;                       // whether there are old sums

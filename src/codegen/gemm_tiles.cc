@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tiled form of GEMM: column blocks, K blocks, row tiles, panels; and the sum over K parts.
+#include <numeric>
+
 #include "codegen/gemm_kernel.h"
 #include "codegen/gemm_tile.h"
 
@@ -8,6 +10,9 @@ namespace {
 
 constexpr int64_t kMostTable = 32 << 10;  // bytes, on the stack
 constexpr int64_t kLeastSteps = 32;        // of a sum that lasts as long as memory takes to answer
+// A step of a small tile (so many sums) is few instructions beside those of the loop: a turn of it has several.
+constexpr int kSmallTile = 16;
+constexpr int64_t kMostInTurn = 4;
 constexpr int kMostAddressedRows = 9;  // in a tile whose row stride is an argument
 
 class TilesKernel {
@@ -66,6 +71,11 @@ class TilesKernel {
     return s_.a_interleaved ? bytes_ : s_.a_row * bytes_;
   }
 
+  // What the number of steps in each block of k is a multiple of.
+  int64_t steps_unit() const {
+    return std::gcd(s_.words(s_.inner_block), s_.words(s_.k_inner() - (s_.inner_blocks - 1) * s_.inner_block));
+  }
+
   // copying: reads b where it lies, and packs it.
   TileDesc tile_desc(int rows, bool last, bool copying) const {
     TileDesc d;
@@ -80,6 +90,9 @@ class TilesKernel {
     d.adjacent_rows = a_row_bytes() == byte_size(d.a_type) || rows == 1;
     if (!d.adjacent_rows && rows > kMostAddressedRows) d.fixed_row = a_row_bytes();
     d.levels = s_.mid_block > 1 ? 2 : 1;
+    // The longer a turn, the longer it takes to compile: less for what runs less often.
+    const int64_t most = copying ? 1 : rows < s_.mr ? kMostInTurn / 2 : kMostInTurn;
+    if (d.rows * d.vectors <= kSmallTile) d.turn = static_cast<int>(std::gcd(most, steps_unit()));
     d.word = s_.word;
     d.start = s_.shifted;
     if (s_.word != WordProduct::kNone) d.a_type = d.b_type = e_.acc;
