@@ -4,10 +4,11 @@ file(GLOB BRAZE_PJRT_SOURCES CONFIGURE_DEPENDS src/pjrt/*.cc)
 add_library(braze_pjrt SHARED ${BRAZE_PJRT_SOURCES})
 target_link_libraries(braze_pjrt PRIVATE braze_objects)
 target_compile_options(braze_pjrt PRIVATE -fno-exceptions -fno-rtti)
+braze_precompile(braze_pjrt)
 # These catch what protozero and the standard library throw.
 set_source_files_properties(src/pjrt/plugin.cc src/pjrt/compile_options.cc
                             src/pjrt/op_sharding.cc src/pjrt/profiler.cc PROPERTIES
-                            COMPILE_OPTIONS -fexceptions)
+                            COMPILE_OPTIONS -fexceptions SKIP_PRECOMPILE_HEADERS ON)
 target_link_options(braze_pjrt PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--gc-sections
                     -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/pjrt/exports.map)
 if(BRAZE_SANITIZE STREQUAL "thread")
