@@ -135,6 +135,9 @@ struct ScalarEmitter::Impl {
   llvm::Value* load_gather(const scalar::Node& n);
   llvm::Value* load_wide(Dtype t, const BufferBinding& buffer, llvm::Value* pointer,
                          int64_t stride);
+  // With the other lanes 0: both access nothing but the first `lanes` elements.
+  llvm::Value* load_first(Dtype t, const BufferBinding& buffer, llvm::Value* pointer, int lanes);
+  void store_first(const BufferBinding& buffer, Dtype t, llvm::Value* pointer, llvm::Value* value, int lanes);
   llvm::Value* load_lanes(Dtype t, const BufferBinding& buffer,
                           absl::Span<llvm::Value* const> pointers, llvm::Value* lane_mask);
   // The lanes to touch: the mask and the condition; nullptr: all. A uniform condition is left to

@@ -2,11 +2,13 @@
 // Loads and stores: by the stride of the address in the vector variable.
 //
 //   0            one scalar, splat
-//   1, -1        a vector (reversed), masked if need be
+//   1, -1        a vector (reversed), masked if need be; without AVX-512, where only the first so many lanes
+//                exist, in two pieces: stores with masks are slow there, and narrow types have none
 //   2, 3, 4      that many vectors and shuffles (stores: of as many neighbours at once)
 //   other        lane by lane from one base address
 //   not affine   gather or scatter of computed addresses
 // A scalar access that must not happen goes to a harmless address instead: no branches.
+#include <bit>
 #include <cstdlib>
 
 #include "codegen/scalar_emit_impl.h"
@@ -25,6 +27,34 @@ using scalar::Node;
 constexpr int kZeroBytes = 512;
 
 bool is_vector(Value* v) { return v->getType()->isVectorTy(); }
+
+// The first lanes that a mask leaves on, if it is known to leave on just these, and some; else 0.
+int known_first_lanes(Value* mask) {
+  const auto* c = llvm::dyn_cast_or_null<llvm::Constant>(mask);
+  if (!c) return 0;
+  const auto n = static_cast<int>(llvm::cast<llvm::FixedVectorType>(c->getType())->getNumElements());
+  const auto on = [&](int i) {
+    const llvm::Constant* lane = c->getAggregateElement(static_cast<unsigned>(i));
+    return lane && lane->isOneValue();
+  };
+  int first = 0;
+  while (first < n && on(first)) ++first;
+  for (int i = first; i < n; ++i)
+    if (const llvm::Constant* lane = c->getAggregateElement(static_cast<unsigned>(i)); !lane || !lane->isNullValue()) return 0;
+  return first;
+}
+
+struct Piece {
+  int start, lanes;  // lanes: a power of two
+};
+
+// `n` lanes as one or two pieces, which may overlap.
+llvm::SmallVector<Piece, 2> pieces_of(int n) {
+  const int first = static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
+  if (first == n) return {{0, n}};
+  const int last = static_cast<int>(std::bit_ceil(static_cast<unsigned>(n - first)));
+  return {{0, first}, {n - last, last}};
+}
 
 }  // namespace
 
@@ -213,13 +243,43 @@ Value* ScalarEmitter::Impl::load_lanes(Dtype t, const BufferBinding& buffer,
                                        absl::Span<Value* const> pointers, Value* lane_mask) {
   llvm::Type* element = memory_type(b.getContext(), t);
   Value* r = llvm::PoisonValue::get(llvm::FixedVectorType::get(element, width));
-  for (int i = 0; i < width; ++i) {
+  const int first = target.avx512 ? 0 : known_first_lanes(lane_mask);
+  if (first) r = llvm::Constant::getNullValue(r->getType()), lane_mask = nullptr;
+  for (int i = 0; i < (first ? first : width); ++i) {
     Value* p = pointers[i];
     if (lane_mask) p = b.CreateSelect(b.CreateExtractElement(lane_mask, i), p, zeros());
     Value* v = b.CreateAlignedLoad(element, p, element_align(buffer, t));
     r = b.CreateInsertElement(r, lane_mask ? v : attach(v, buffer, true), i);
   }
   return r;
+}
+
+Value* ScalarEmitter::Impl::load_first(Dtype t, const BufferBinding& buffer, Value* pointer, int lanes) {
+  llvm::Type* element = memory_type(b.getContext(), t);
+  Value* r = llvm::Constant::getNullValue(llvm::FixedVectorType::get(element, width));
+  for (const Piece& piece : pieces_of(lanes)) {
+    auto* type = llvm::FixedVectorType::get(element, piece.lanes);
+    Value* p = b.CreateConstGEP1_64(element, pointer, piece.start);
+    Value* v = attach(b.CreateAlignedLoad(type, p, element_align(buffer, t)), buffer, true);
+    std::vector<int> widened(width, -1), pick(width);
+    for (int i = 0; i < width; ++i) {
+      const bool here = i >= piece.start && i < piece.start + piece.lanes;
+      if (here) widened[i] = i - piece.start;
+      pick[i] = here ? width + i : i;
+    }
+    r = b.CreateShuffleVector(r, b.CreateShuffleVector(v, widened), pick);
+  }
+  return r;
+}
+
+void ScalarEmitter::Impl::store_first(const BufferBinding& buffer, Dtype t, Value* pointer, Value* value,
+                                      int lanes) {
+  for (const Piece& piece : pieces_of(lanes)) {
+    std::vector<int> pick(piece.lanes);
+    for (int i = 0; i < piece.lanes; ++i) pick[i] = piece.start + i;
+    Value* p = b.CreateConstGEP1_64(memory_type(b.getContext(), t), pointer, piece.start);
+    attach(b.CreateAlignedStore(b.CreateShuffleVector(value, pick), p, element_align(buffer, t)), buffer, false);
+  }
 }
 
 Value* ScalarEmitter::Impl::load_strided(const Node& n, int64_t stride) {
@@ -244,6 +304,8 @@ Value* ScalarEmitter::Impl::load_strided(const Node& n, int64_t stride) {
   const llvm::Align align = element_align(buffer, n.type);
   if (stride == 1 && !lane_mask)
     return to_register(n.type, attach(b.CreateAlignedLoad(type, p, align), buffer, true));
+  if (const int first = known_first_lanes(lane_mask); first && stride == 1 && !has_masked(n.type))
+    return to_register(n.type, load_first(n.type, buffer, p, first));
   if (stride == 1 && has_masked(n.type)) {
     // A masked load of no lane from where no memory is takes hundreds of cycles.
     if (n.args[1]) p = b.CreateSelect(b.CreateOrReduce(lane_mask), p, zeros());
@@ -291,7 +353,9 @@ Value* ScalarEmitter::Impl::load_gather(const Node& n) {
 void ScalarEmitter::Impl::store_lanes(const BufferBinding& buffer,
                                       absl::Span<Value* const> pointers, Value* value,
                                       Value* lane_mask) {
-  for (int i = 0; i < width; ++i) {
+  const int first = target.avx512 ? 0 : known_first_lanes(lane_mask);
+  if (first) lane_mask = nullptr;
+  for (int i = 0; i < (first ? first : width); ++i) {
     Value* p = pointers[i];
     if (lane_mask) p = b.CreateSelect(b.CreateExtractElement(lane_mask, i), p, scratch());
     Value* v = b.CreateExtractElement(value, i);
@@ -343,6 +407,8 @@ void ScalarEmitter::Impl::store_vector(const BufferBinding& buffer, Dtype t, Sca
     attach(st, buffer, false);
     return;
   }
+  if (const int first = known_first_lanes(lane_mask); first && access.stride == 1 && !target.avx512)
+    return store_first(buffer, t, p, v, first);
   if (access.stride == 1 && has_masked(t)) {
     if (o.condition) p = b.CreateSelect(b.CreateOrReduce(lane_mask), p, scratch());
     attach(b.CreateMaskedStore(v, p, align, lane_mask), buffer, false);

@@ -444,26 +444,21 @@ Value* OpEmitter::ldexp(Dtype t, Value* x, Value* exponent, bool float_exponent)
   return nan ? b_.CreateSelect(nan, number(r, std::nan("")), r) : r;
 }
 
-// In two steps, of which only the second can round. The exponent's bits come by adding it to a
-// number whose last place is 1; NaN gives nonsense powers, whose products with x, NaN itself, are
-// NaN.
+// In two steps, of which only the second can round. Added to a number whose last place is 1, the
+// exponent appears in its low bits, and with it twice the bias, of which each step gets its own; what
+// else is in these bits is shifted out. NaN gives nonsense powers, whose products with x, NaN itself,
+// are NaN.
 Value* OpEmitter::ldexp_near(Dtype t, Value* x, Value* exponent) {
   if (target_.avx512) return scalef(x, exponent);
   const bool f32 = t == Dtype::kF32;
   llvm::Type* bits = like(x, b_.getIntNTy(element_bits(x)));
-  const int mantissa = f32 ? 23 : 52, bias = f32 ? 127 : 1023;
-  const int64_t base = f32 ? 0x4b400000 : 0x4338000000000000;
-  const int64_t shifted_up = 4096;  // keeps halving unsigned
-  Value* aligned = b_.CreateFAdd(exponent, number(exponent, f32 ? 0x1.8p23 : 0x1.8p52));
-  Value* e = b_.CreateBitCast(aligned, bits);
-  e = b_.CreateSub(e, integer(e, base - shifted_up));
+  Value* aligner = number(exponent, f32 ? 0x1.8p23 + 2 * 127 : 0x1.8p52 + 2 * 1023);
+  Value* e = b_.CreateBitCast(b_.CreateFAdd(exponent, aligner), bits);
   Value* half = b_.CreateLShr(e, integer(e, 1));
-  Value* rest = b_.CreateSub(e, half);
-  const auto power = [&](Value* n) {
-    Value* biased = b_.CreateAdd(n, integer(n, bias - shifted_up / 2));
-    return b_.CreateBitCast(b_.CreateShl(biased, integer(biased, mantissa)), x->getType());
+  const auto power = [&](Value* biased) {
+    return b_.CreateBitCast(b_.CreateShl(biased, integer(biased, f32 ? 23 : 52)), x->getType());
   };
-  return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(rest));
+  return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(b_.CreateSub(e, half)));
 }
 
 }  // namespace braze::codegen

@@ -183,7 +183,8 @@ int choose_width(const Kernel& k, const Facts& facts, bool accumulates, int64_t 
   nodes -= static_cast<int>(index_nodes);
   int lanes = facts.lanes(bytes);
   if (nodes <= 24 && accumulates) return lanes * 4;
-  if (nodes <= 48) return lanes * 2;
+  // Narrow registers hide less: a heavy body waits for its own results unless another one is beside it.
+  if (nodes <= 48 || facts.vector_bits < 512) return lanes * 2;
   return lanes;
 }
 

@@ -469,6 +469,15 @@ void ReduceLowering::open_columns(Frame& f, const Dims& kept, int64_t most, int6
   f.body = &f.columns->body;
 }
 
+// Lanes beside each other are all that a pass down columns has at once, and all that it reads of a row: twice as
+// many as elsewhere where registers are narrow, and at least four registers, unless many of them would be idle.
+int ReduceLowering::column_width(int width, int64_t columns) const {
+  const int lanes = facts_.lanes(4);
+  int wide = std::max(width * 2, lanes * 4);
+  while (wide > lanes && columns < 4 * wide && (wide - columns % wide) % wide >= wide / 2) wide /= 2;
+  return wide;
+}
+
 void ReduceLowering::close_frame(Frame& f, double work) {
   if (f.columns) {
     work *= static_cast<double>(f.columns->extent);
@@ -476,6 +485,7 @@ void ReduceLowering::close_frame(Frame& f, double work) {
     f.phase.body.push_back(make_loop(f.blocks ? f.blocks : f.columns));
   }
   f.phase.width = commutes_ || column_ ? choose_width(k_, facts_, true, index_nodes_) : 1;
+  if (column_ && facts_.vector_bits < 512) f.phase.width = column_width(f.phase.width, f.columns->extent);
   f.phase.grain = choose_grain(k_, work);
   k_.phases.push_back(std::move(f.phase));
 }

@@ -126,6 +126,7 @@ class ReduceLowering {
   void open_frame(Frame& f, int64_t parts);
   // Items of up to `most` columns of [kept…], in column form.
   void open_columns(Frame& f, const Dims& kept, int64_t most, int64_t parts);
+  int column_width(int width, int64_t columns) const;
   void close_frame(Frame& f, double work);
 
   void store_kept_outputs(std::vector<Stmt>* body, absl::Span<const Scalar> kept);
