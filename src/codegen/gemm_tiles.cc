@@ -12,7 +12,7 @@ constexpr int64_t kMostTable = 32 << 10;  // bytes, on the stack
 constexpr int64_t kLeastSteps = 32;        // of a sum that lasts as long as memory takes to answer
 // A step of a small tile (so many sums) is few instructions beside those of the loop: a turn of it has several.
 constexpr int kSmallTile = 16;
-constexpr int64_t kMostInTurn = 4;
+constexpr int64_t kMostInTurn = 4, kLeastTurned = 16;  // shorter sums share the tile of one step
 constexpr int kMostAddressedRows = 9;  // in a tile whose row stride is an argument
 
 class TilesKernel {
@@ -92,7 +92,7 @@ class TilesKernel {
     d.levels = s_.mid_block > 1 ? 2 : 1;
     // The longer a turn, the longer it takes to compile: less for what runs less often.
     const int64_t most = copying ? 1 : rows < s_.mr ? kMostInTurn / 2 : kMostInTurn;
-    if (d.rows * d.vectors <= kSmallTile) d.turn = static_cast<int>(std::gcd(most, steps_unit()));
+    if (d.rows * d.vectors <= kSmallTile && s_.inner_block >= kLeastTurned) d.turn = static_cast<int>(std::gcd(most, steps_unit()));
     d.word = s_.word;
     d.start = s_.shifted;
     if (s_.word != WordProduct::kNone) d.a_type = d.b_type = e_.acc;

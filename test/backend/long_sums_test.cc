@@ -48,7 +48,8 @@ TEST(LongSums, KeepTheirDigits) {
     for (int64_t kept : {3, 80})
       for (bool square : {false, true}) {
         EXPECT_LT(error_of_sums({n, kept}, 0, square), 4e-7) << n << " rows of " << kept;
-        EXPECT_LT(error_of_sums({kept, n}, 1, square), 4e-7) << kept << " rows of " << n;
+        // Each lane of a few registers sums its share of a row: more terms where registers are narrow.
+        EXPECT_LT(error_of_sums({kept, n}, 1, square), 5e-7) << kept << " rows of " << n;
       }
 }
 
