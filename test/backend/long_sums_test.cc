@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "backend/compile.h"
+#include "codegen/target.h"
 #include "ops/builder.h"
 
 namespace braze {
@@ -49,7 +50,8 @@ TEST(LongSums, KeepTheirDigits) {
       for (bool square : {false, true}) {
         EXPECT_LT(error_of_sums({n, kept}, 0, square), 4e-7) << n << " rows of " << kept;
         // Each lane of a few registers sums its share of a row: more terms where registers are narrow.
-        EXPECT_LT(error_of_sums({kept, n}, 1, square), 5e-7) << kept << " rows of " << n;
+        const double most = codegen::host_target().avx512 ? 4e-7 : 5e-7;
+        EXPECT_LT(error_of_sums({kept, n}, 1, square), most) << kept << " rows of " << n;
       }
 }
 
