@@ -86,32 +86,37 @@ class Packer {
     const int64_t panel = s_.nv * s_.w, panel_bytes = s_.b_rows * panel * bytes_;
     if (s_.spec.k.back().rhs == 1 && s_.spec.rhs_n != 1 && s_.k_inner() > 1)
       return pack_transposed();
-    e_.loop(e_.i64(0), count_, [&](Value* p) {
-      pack_panel(e_.add(first_, e_.mul(p, panel)), s_.nv, s_.w, e_.at(to_, e_.mul(p, panel_bytes)));
-    });
-    if (s_.last_nv == s_.nv && s_.last_lanes == s_.w) return;
-    e_.if_then(ragged_, [&] {
-      pack_panel(e_.add(first_, e_.mul(count_, panel)), s_.last_nv, s_.last_lanes,
-                 e_.at(to_, e_.mul(count_, panel_bytes)));
+    // A few steps of all panels at a time: whole lines of b are read while they are near, however far apart its rows lie.
+    each_k(kChunk * group_, [&](Value* i, Value* j) {
+      Value* to = e_.at(to_, e_.mul(row(i, j), panel * bytes_));
+      e_.loop(e_.i64(0), count_, [&](Value* p) {
+        pack_steps(i, j, e_.add(first_, e_.mul(p, panel)), s_.nv, s_.w, e_.at(to, e_.mul(p, panel_bytes)));
+      });
+      if (s_.last_nv == s_.nv && s_.last_lanes == s_.w) return;
+      e_.if_then(ragged_, [&] {
+        pack_steps(i, j, e_.add(first_, e_.mul(count_, panel)), s_.last_nv, s_.last_lanes, e_.at(to, e_.mul(count_, panel_bytes)));
+      });
     });
   }
 
-  // One panel of `vectors` vectors from column n: a row of b per step.
-  void pack_panel(Value* n, int vectors, int last_lanes, Value* to) {
+  // At most kChunk steps from (i, j) on of a panel of `vectors` vectors from column n: a row of b per step.
+  void pack_steps(Value* i, Value* j, Value* n, int vectors, int last_lanes, Value* to) {
     const int64_t rhs_bytes = byte_size(s_.spec.rhs);
-    Value* from = hooked_ ? nullptr : f_.rhs_at(k_.first, n);
-    each_k(group_, [&](Value* i, Value* j) {
-      Value* line = e_.at(to, e_.mul(row(i, j), s_.nv * s_.w * bytes_));
-      Value* source = hooked_ ? nullptr : e_.at(from, offset(i, j));
+    Value* from = hooked_ ? nullptr : e_.at(f_.rhs_at(k_.first, n), offset(i, j));
+    Value* end = e_.min(e_.i64(kChunk * group_), e_.sub(k_.inner, j));
+    e_.loop(e_.i64(0), end, group_, [&](Value* step) {
+      Value* line = e_.at(to, e_.mul(e_.div(step, group_), s_.nv * s_.w * bytes_));
+      Value* source = hooked_ ? nullptr : e_.at(from, e_.mul(step, s_.spec.k.back().rhs * rhs_bytes));
+      Value* k = e_.add(j, step);
       for (int v = 0; v < vectors; ++v) {
         Value* mask =
             v == vectors - 1 && last_lanes < s_.w ? e_.mask_const(s_.w, last_lanes) : nullptr;
         Value* x;
         if (hooked_) {
-          x = f_.load_rhs(at(i, j), e_.add(n, e_.i64(v * s_.w)), false, mask, s_.w);
+          x = f_.load_rhs(at(i, k), e_.add(n, e_.i64(v * s_.w)), false, mask, s_.w);
         } else {
           Value* p = e_.at(source, v * s_.w * s_.spec.rhs_n * rhs_bytes);
-          x = group_ > 1 ? word_across(p, j, mask)
+          x = group_ > 1 ? word_across(p, k, mask)
                          : e_.load(s_.spec.rhs, p, s_.w, mask, s_.spec.rhs_n * rhs_bytes);
         }
         e_.store_acc(x, e_.at(line, v * s_.w * bytes_));

@@ -3,6 +3,7 @@
 #include "codegen/gemm_plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 namespace braze::codegen {
@@ -17,6 +18,9 @@ constexpr int64_t kWideShares = 8;  // shares that the columns of a wide product
 constexpr int64_t kWideItems = 32;
 constexpr int64_t kWideRows = 40;  // with fewer, asking for blocks ahead is a tenth of the work: only if b is far
 constexpr int64_t kPage = 4096, kMostInSet = 8;  // bytes; rows
+constexpr int64_t kLine = 64, kSets = kPage / kLine;  // of a first level cache: in each way it has as many bytes as a page
+constexpr int64_t kMostPages = 128, kLeastRepacked = 64;  // pages of a block read in place; row tiles that a copy pays for
+constexpr int kFullRows = 4, kFullVectors = 3;  // a tile that takes all of 16 registers
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -68,16 +72,23 @@ int64_t most_columns(const GemmShape& s, const Target& target) {
   return target.l2_bytes / 2 / byte_size(s.spec.acc) / kc;
 }
 
+// Whether half of the first level cache has room for a K block of a panel of the usual width in a wide product, if it has
+// kInnerBlockWide steps.
+bool wide_is_near(const GemmShape& s, const Target& target, int64_t vectors) {
+  return kInnerBlockWide * vectors * s.w * byte_size(s.spec.acc) <= target.l1_bytes / 2;
+}
+
 // A right side that is large and has more columns than the left side has rows: each part of it should be read, and
 // packed, by one thread and once. So items are few columns of all rows, as long as the left side is read where it
 // lies (else it would be packed for each item) and a K block of it stays in the second level cache.
 bool is_wide(const GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const int64_t bytes = byte_size(p.acc), k = s.k_total();
+  const int64_t block = std::min(k, wide_is_near(s, target, 2) ? kInnerBlockWide : kInnerBlock);
   const bool in_place = !hooked.lhs && p.lhs == p.acc && (p.k.back().lhs == 1 || p.k.back().size == 1);
   return in_place && p.rows_in_all == 0 && s.rows() >= kWideRows && s.rows() < p.n &&
          k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
-         s.rows() * std::min(k, kInnerBlock) * bytes <= target.l2_bytes / 2;
+         s.rows() * block * bytes <= target.l2_bytes / 2;
 }
 
 // Cycles per K step of the whole output with a register tile of `rows` rows and `v` vectors, uneven
@@ -115,7 +126,9 @@ void choose_tile(GemmShape& s, const Target& target, GemmHooked hooked) {
   const int64_t m = s.spec.m, vectors = ceil_div(s.spec.n, s.w), most_m = std::min(m, most_rows(s.spec, hooked));
   double best = 0;
   for (int rows = 1; rows <= most_m; ++rows) {
-    const int64_t most = std::min<int64_t>(tile_vectors(rows, target), vectors);
+    // Wide panels read more of each row of the right side that comes from far: worth the last register.
+    const bool fills = s.wide && rows == kFullRows && vector_registers(target) == 16 && target.fma;
+    const int64_t most = std::min<int64_t>(fills ? kFullVectors : tile_vectors(rows, target), vectors);
     // Narrow panels cost passes over the left side: only the widest few.
     for (int64_t v = most; v >= 1 && v >= most - 2; --v) {
       const double cost = output_cost(s, target, rows, v);
@@ -223,7 +236,17 @@ void choose_words(GemmShape& s, const Target& target, GemmHooked hooked) {
   s.shifted = bytes && p.lhs == Dtype::kS8;
 }
 
-void choose_packing(GemmShape& s, GemmHooked hooked) {
+// Whether the rows of a block of b, a power of two or pages apart, find no room in the first level cache or its page table
+// while many row tiles read them again. With vectors of 512 bits the second level cache keeps up.
+bool rows_collide(const GemmShape& s, const Target& target, int64_t stride) {
+  if (target.vector_bits > 256 || s.row_tiles < kLeastRepacked) return false;
+  const int64_t lines = ceil_div(s.nv * s.w * byte_size(s.spec.rhs), kLine);
+  const int64_t apart = std::gcd(kSets, std::max<int64_t>(stride / kLine, 1));
+  const int64_t sets = kSets / apart * std::min(lines, apart);
+  return s.inner_block * lines > sets * 2 * kMostInSet || s.inner_block * stride > kMostPages * kPage;
+}
+
+void choose_packing(GemmShape& s, const Target& target, GemmHooked hooked) {
   if (s.k_total() == 0) return;  // an empty sum loads nothing
   if (s.word != WordProduct::kNone) {
     s.pack_a = s.pack_b = true;
@@ -236,7 +259,8 @@ void choose_packing(GemmShape& s, GemmHooked hooked) {
   s.pack_in_tile = s.wide && !hooked.rhs && p.rhs == p.acc && p.rhs_n == 1 && s.mid_block == 1 &&
                    inner.size > 1 && s.parts == 1 && s.row_tiles >= kLeastCopied;
   s.pack_b = s.pack_in_tile || hooked.rhs || (p.rhs != p.acc && s.row_tiles > 1) || (p.rhs_n != 1 && p.n > 1) ||
-             (std::max(s.rows(), p.rows_in_all) >= 96 && inner.size > 1 && (b_stride % 2048 == 0 || b_stride >= 8192));
+             (std::max(s.rows(), p.rows_in_all) >= 96 && inner.size > 1 &&
+              (b_stride % 2048 == 0 || b_stride >= 8192 || rows_collide(s, target, b_stride)));
   s.mask_b = !s.pack_b;
   const bool strided = inner.lhs != 1 && inner.size > 1;
   s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && s.rows() > 1)));
@@ -338,7 +362,7 @@ void choose_steps(GemmShape& s, const Target& target, GemmHooked hooked) {
   choose_words(s, target, hooked);
   // An item of a wide product reads a block of few columns for one tile of rows after another: from the first level
   // cache, if half of it is enough for a block.
-  const bool near = s.wide && kInnerBlockWide * s.nv * s.w * byte_size(p.acc) <= target.l1_bytes / 2;
+  const bool near = s.wide && wide_is_near(s, target, s.nv);
   choose_k_blocks(s, s.row_tiles == 1
                          ? kInnerBlockOneTile
                          : (near ? kInnerBlockWide : kInnerBlock) * word_elements(s.word) * 4 / byte_size(p.acc));
@@ -424,7 +448,7 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
       s.wide = false;
       choose_steps(s, target, hooked);
     }
-    choose_packing(s, hooked);
+    choose_packing(s, target, hooked);
     choose_sums(s, hooked);
     choose_blocks(s, target);
   }
