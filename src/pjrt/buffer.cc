@@ -2,6 +2,7 @@
 #include "pjrt/buffer.h"
 
 #include "pjrt/element_type.h"
+#include "pjrt/host_pattern.h"
 #include "pjrt/slots.h"
 
 namespace braze::pjrt {
@@ -74,6 +75,7 @@ Status Buffer_IsOnCpu(PJRT_Buffer_IsOnCpu_Args& a) {
   return absl::OkStatus();
 }
 Status Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args& a) {
+  HostPattern::waits();
   std::lock_guard<std::mutex> lock(a.buffer->mutex);
   a.event = new_event(a.buffer->ready);
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pjrt/client.h"
+#include "pjrt/host_pattern.h"
 #include "pjrt/program.h"
 
 namespace braze::pjrt {
@@ -19,6 +20,7 @@ struct Compiled {
   std::string code, option_bytes;  // as the host gave them
   // Measured time of a call, in nanoseconds: says whether running one is worth a hand-over.
   std::atomic<int64_t> call_ns{-1};
+  std::shared_ptr<HostPattern> host = std::make_shared<HostPattern>();
 
   // Arrays that slots hand out.
   std::vector<PJRT_Buffer_Type> result_types;

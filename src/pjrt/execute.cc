@@ -2,8 +2,8 @@
 // Running programs.
 //
 // A call is prepared on the caller's thread: arguments are checked and held, results allocated, donated
-// buffers given up. It then runs at once if it is short and nothing is in its way, else in order on its
-// device's queue. Errors of the second kind are found in the results and in the completion event.
+// buffers given up. It then runs at once if it is short, or its host waits for it anyway, and nothing is in its way; else
+// in order on its device's queue. Errors of the second kind are found in the results and in the completion event.
 #include <algorithm>
 #include <chrono>
 
@@ -20,6 +20,8 @@ namespace {
 
 // Handing a call to another thread costs some microseconds.
 constexpr int64_t kInlineNs = 50'000;
+// The longest call that runs on the thread of a host that waits for it: of a longer one that is nothing.
+constexpr int64_t kAwaitedNs = 20'000'000;
 
 thread_local const CallScope* t_scope = nullptr;
 
@@ -190,7 +192,7 @@ Status run(Call& c) {
 
 bool is_short(const Compiled& c) {
   const int64_t known = c.call_ns.load(std::memory_order_relaxed);
-  if (known >= 0) return known < kInlineNs;
+  if (known >= 0) return known < (c.host->waits_at_once() ? kAwaitedNs : kInlineNs);
   const ProgramFacts& f = c.program->facts();
   return !f.has_loops && f.flops / 2 + f.bytes / 8 < kInlineNs;
 }
@@ -256,9 +258,11 @@ CallScope::~CallScope() { t_scope = outer_; }
 const CallScope* CallScope::current() { return t_scope; }
 
 Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args& a) {
+  HostPattern::starts();
   Call c;
   c.compiled = a.executable->compiled;
   TRY(prepare(a, &c));
+  const std::shared_ptr<HostPattern> host = c.compiled->host;
   const ProgramFacts& f = c.compiled->program->facts();
   CompletionRef done;
   if (runs_inline(*a.executable, c)) {
@@ -276,6 +280,7 @@ Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args& a) {
   }
   if (a.device_complete_events)
     for (size_t i = 0; i < a.num_devices; ++i) a.device_complete_events[i] = new_event(done);
+  HostPattern::returns(host);
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "pjrt/buffer.h"
 #include "pjrt/element_type.h"
 #include "pjrt/error.h"
+#include "pjrt/host_pattern.h"
 #include "pjrt/slots.h"
 #include "pjrt/strided.h"
 
@@ -160,6 +161,7 @@ Status Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args& a) {
   }
   if (static_cast<int64_t>(a.dst_size) < bytes)
     return invalid("the host's memory of ", a.dst_size, " bytes is too small for ", bytes);
+  HostPattern::waits();
   ASSIGN(Dims to, strides_of(a.host_layout, b.dims, item));
   ASSIGN(Hold h, hold(b, "to_host_buffer"));
   auto copy = [h, to, from = byte_strides(b.dims, b.layout, item), dims = b.dims, item, bytes,
