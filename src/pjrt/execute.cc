@@ -272,11 +272,13 @@ Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args& a) {
     done = std::make_shared<Completion>();
     for (size_t i = 0; i < c.shards.size(); ++i) hand_out(f, c.shards[i], done, a.output_lists[i]);
     Queue& queue = c.shards[0].device->queue;
-    queue.post([call = std::make_shared<Call>(std::move(c)), done]() mutable {
-      Status s = run(*call);
-      call = nullptr;  // arguments are free before anyone hears of the end
-      done->set(std::move(s));
-    });
+    auto status = std::make_shared<Status>();
+    queue.post(
+        [call = std::make_shared<Call>(std::move(c)), status]() mutable {
+          *status = run(*call);
+          call = nullptr;  // arguments are free before anyone hears of the end
+        },
+        [status, done] { done->set(std::move(*status)); });
   }
   if (a.device_complete_events)
     for (size_t i = 0; i < a.num_devices; ++i) a.device_complete_events[i] = new_event(done);

@@ -19,10 +19,10 @@ Queue::~Queue() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Queue::post(std::function<void()> work) {
+void Queue::post(std::function<void()> work, std::function<void()> then) {
   std::lock_guard<std::mutex> lock(mutex_);
   pending_.fetch_add(1, std::memory_order_relaxed);
-  work_.push_back(std::move(work));
+  pieces_.push_back({std::move(work), std::move(then)});
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   wake_.notify_one();
 }
@@ -31,14 +31,16 @@ void Queue::run() {
   t_on_queue = true;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    wake_.wait(lock, [&] { return stop_ || !work_.empty(); });
-    if (work_.empty()) return;
-    std::function<void()> work = std::move(work_.front());
-    work_.pop_front();
+    wake_.wait(lock, [&] { return stop_ || !pieces_.empty(); });
+    if (pieces_.empty()) return;
+    Piece piece = std::move(pieces_.front());
+    pieces_.pop_front();
     lock.unlock();
-    work();
-    work = nullptr;  // what it held goes before the queue counts as idle
+    piece.work();
+    piece.work = nullptr;  // what it held goes before the queue counts as idle
     pending_.fetch_sub(1, std::memory_order_release);
+    if (piece.then) piece.then();
+    piece.then = nullptr;
     lock.lock();
   }
 }

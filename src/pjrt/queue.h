@@ -15,7 +15,8 @@ class Queue {
  public:
   Queue() = default;
   ~Queue();  // after all work is done
-  void post(std::function<void()> work);
+  // `then` follows when the work is over and does not count any more: who hears of the end finds the queue idle.
+  void post(std::function<void()> work, std::function<void()> then = nullptr);
   // Nothing waits or runs: work done by the caller now keeps the order.
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
   // The caller runs on a queue's thread, where waiting for later work would be for ever.
@@ -26,7 +27,10 @@ class Queue {
   std::atomic<int64_t> pending_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::function<void()>> work_;
+  struct Piece {
+    std::function<void()> work, then;
+  };
+  std::deque<Piece> pieces_;
   bool stop_ = false;
   std::thread thread_;
 };

@@ -18,6 +18,7 @@ constexpr int kPatience = 100000;  // of the caller before it offers its core to
 constexpr int64_t kChunks = 4;     // per thread, if they are large enough
 constexpr int64_t kAwake = 4;      // an awake worker is worth this much less work than one to be woken
 constexpr int64_t kMany = 64;      // runs, too small each, are worth a waking together; or a look at the caller's core
+constexpr int64_t kMuch = 16;      // grains of work are worth that look by themselves
 
 inline void pause() {
 #if defined(__x86_64__)
@@ -58,8 +59,8 @@ Pool& Pool::shared() {
   return *pool;
 }
 
-void Pool::leave_core_to_caller() {
-  if (runs_++ % kMany != 0) return;
+void Pool::leave_core_to_caller(int64_t grains) {
+  if (runs_++ % kMany != 0 && grains < kMuch) return;
   const int core = sched_getcpu();
   if (core < 0 || core == caller_core_) return;
   caller_core_ = core;
@@ -141,7 +142,7 @@ void Pool::run(int64_t items, int64_t grain, Call call, const void* state, size_
     if (items > 0) call(static_cast<const char*>(state), 0, items, 0);
     return;
   }
-  leave_core_to_caller();
+  leave_core_to_caller(most);
   const int64_t chunks = std::min(most, ways * kChunks);
   // The caller's first chunk is not on offer: a run of one chunk each writes no line but the workers'.
   const auto fill = [&](int64_t w, int64_t taken) {

@@ -74,8 +74,8 @@ class Pool {
   // Takes a chunk from the front of the thread's own share or from the end of another's, and runs it; false: none.
   bool run_one(int id);
   // Keeps the workers off the core the caller runs on: a scheduler that wakes one there makes both
-  // wait for each other's time slices.
-  void leave_core_to_caller();
+  // wait for each other's time slices. Looks where that is before a run of many grains, and now and then.
+  void leave_core_to_caller(int64_t grains);
 
   std::vector<Share> shares_;  // by thread, the caller's first
   std::vector<Sleep> sleeps_;
