@@ -17,6 +17,7 @@ constexpr int64_t kLeastAhead = 128 << 10;  // bytes of b worth bringing ahead
 constexpr int64_t kWideShares = 8;  // shares that the columns of a wide product should be even in
 constexpr int64_t kWideItems = 32;
 constexpr int64_t kWideRows = 40;  // with fewer, asking for blocks ahead is a tenth of the work: only if b is far
+constexpr int64_t kCollidingRows = 12, kCollidingBytes = 1024;  // fewer, with vectors of 256 bits and b's rows so far apart
 constexpr int64_t kPage = 4096, kMostInSet = 8;  // bytes; rows
 constexpr int64_t kLine = 64, kSets = kPage / kLine;  // of a first level cache: in each way it has as many bytes as a page
 constexpr int64_t kMostPages = 128, kLeastRepacked = 64;  // pages of a block read in place; row tiles that a copy pays for
@@ -86,7 +87,9 @@ bool is_wide(const GemmShape& s, const Target& target, GemmHooked hooked) {
   const int64_t bytes = byte_size(p.acc), k = s.k_total();
   const int64_t block = std::min(k, wide_is_near(s, target, 2) ? kInnerBlockWide : kInnerBlock);
   const bool in_place = !hooked.lhs && p.lhs == p.acc && (p.k.back().lhs == 1 || p.k.back().size == 1);
-  return in_place && p.rows_in_all == 0 && s.rows() >= kWideRows && s.rows() < p.n &&
+  // Rows that find no room in a small first level cache come from far for each row tile, if no tile copies them.
+  const bool collide = target.vector_bits <= 256 && p.k.back().rhs * byte_size(p.rhs) % kCollidingBytes == 0;
+  return in_place && p.rows_in_all == 0 && s.rows() >= (collide ? kCollidingRows : kWideRows) && s.rows() < p.n &&
          k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
          s.rows() * block * bytes <= target.l2_bytes / 2;
 }
@@ -347,7 +350,7 @@ void choose_ahead(GemmShape& s, const Target& target, GemmHooked hooked) {
       s.k_blocks * s.col_blocks == 1 || s.k_total() * p.n * bytes < kLeastAhead)
     return;
   const bool may_be_near = s.k_total() * p.n * bytes <= target.l3_bytes / 2;
-  if (s.rows() < kWideRows && may_be_near) return;
+  if (s.rows() < kWideRows && may_be_near && !s.wide) return;
   s.ahead = static_cast<int>(ceil_div(s.nv * s.w * bytes, kSlotBytes));
   const int64_t tiles = s.wide ? s.row_tiles * std::min(s.col_blocks, kWideShares) / kWideShares : s.row_tiles / kWideShares;
   while (s.ahead_shift < 5 && 2 << s.ahead_shift <= tiles) ++s.ahead_shift;
