@@ -190,17 +190,18 @@ Status run(Call& c) {
   return absl::OkStatus();
 }
 
-bool is_short(const Compiled& c) {
+// Whether a call takes less than `most`, as far as is known.
+bool is_shorter(const Compiled& c, int64_t most) {
   const int64_t known = c.call_ns.load(std::memory_order_relaxed);
-  if (known >= 0) return known < (c.host->waits_at_once() ? kAwaitedNs : kInlineNs);
+  if (known >= 0) return known < most;
   const ProgramFacts& f = c.program->facts();
-  return !f.has_loops && f.flops / 2 + f.bytes / 8 < kInlineNs;
+  return !f.has_loops && f.flops / 2 + f.bytes / 8 < most;
 }
 
 bool runs_inline(const PJRT_LoadedExecutable& x, const Call& c) {
   if (!x.client->asynchronous || Queue::on_queue_thread()) return true;
   if (c.compiled->program->facts().sized_by_run) return true;  // buffers are made when sizes are known
-  if (!is_short(*c.compiled)) return false;
+  if (!is_shorter(*c.compiled, c.compiled->host->waits_at_once() ? kAwaitedNs : kInlineNs)) return false;
   for (const ShardCall& s : c.shards) {
     if (!s.device->queue.idle()) return false;
     for (const Hold& h : s.arguments)
@@ -262,7 +263,6 @@ Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args& a) {
   Call c;
   c.compiled = a.executable->compiled;
   TRY(prepare(a, &c));
-  const std::shared_ptr<HostPattern> host = c.compiled->host;
   const ProgramFacts& f = c.compiled->program->facts();
   CompletionRef done;
   if (runs_inline(*a.executable, c)) {
@@ -282,7 +282,8 @@ Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args& a) {
   }
   if (a.device_complete_events)
     for (size_t i = 0; i < a.num_devices; ++i) a.device_complete_events[i] = new_event(done);
-  HostPattern::returns(host);
+  // Short calls run here in any case: what the host does after them needs no note.
+  if (const Compiled& x = *a.executable->compiled; !is_shorter(x, kInlineNs)) HostPattern::returns(x.host);
   return absl::OkStatus();
 }
 
