@@ -5,6 +5,7 @@
 
 #include "base/float_environment.h"
 #include "backend/debug_session.h"
+#include "backend/optimized_cache.h"
 #include "backend/padded.h"
 #include "backend/pipeline.h"
 #include "codegen/kernels.h"
@@ -20,6 +21,7 @@ namespace {
 class Stopwatch {
  public:
   explicit Stopwatch(CompileStats* s) : stats_(s), last_(Clock::now()) {}
+  void restart() { last_ = Clock::now(); }
   void lap(std::string_view name) {
     auto now = Clock::now();
     double ms = std::chrono::duration<double, std::milli>(now - last_).count();
@@ -206,10 +208,21 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Module> module,
     out = std::make_unique<ReferenceExecutable>(std::move(module));
   } else if (options.backend == "cpu" || options.backend == "kernel") {
     const bool interpreted = options.backend == "kernel";
-    TRY(run_pipeline(*module, options, &stats, session.get()));
-    if (session) session->optimized(*module);
-    Stopwatch watch(&stats);
     ASSIGN(codegen::Target target, target_of(options));
+    Stopwatch watch(&stats);
+    OptimizedCache cache(*module, options, target, session.get());
+    std::unique_ptr<Module> found = cache.find();
+    if (cache.active()) watch.lap("cache");
+    if (found) {
+      module = std::move(found);
+    } else {
+      TRY(run_pipeline(*module, options, &stats, session.get()));
+      watch.restart();
+      cache.keep(*module);
+      if (cache.active()) watch.lap("cache");
+    }
+    if (session) session->optimized(*module);
+    watch.restart();
     ASSIGN(Plan plan, plan_for(std::move(module), target));
     watch.lap("plan");
     codegen::LoadedKernels kernels;
