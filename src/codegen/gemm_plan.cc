@@ -22,6 +22,9 @@ constexpr int64_t kPage = 4096, kMostInSet = 8;  // bytes; rows
 constexpr int64_t kLine = 64, kSets = kPage / kLine;  // of a first level cache: in each way it has as many bytes as a page
 constexpr int64_t kMostPages = 128, kLeastRepacked = 64;  // pages of a block read in place; row tiles that a copy pays for
 constexpr int kFullRows = 4, kFullVectors = 3;  // a tile that takes all of 16 registers
+constexpr int64_t kStreamedRows = 8, kFarStreamedRows = 16;  // of the left side, the latter if b is not in any cache
+constexpr int64_t kStreamSteps = 16, kFarStreamSteps = 8, kStreams = 8;              // rows of b; shares of its columns
+constexpr int64_t kStreamLeast = 256, kStreamMost = 1024, kFarStreamMost = 4096;  // columns
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -92,6 +95,17 @@ bool is_wide(const GemmShape& s, const Target& target, GemmHooked hooked) {
   return in_place && p.rows_in_all == 0 && s.rows() >= (collide ? kCollidingRows : kWideRows) && s.rows() < p.n &&
          k * p.n * byte_size(p.rhs) >= target.l2_bytes / 4 &&
          s.rows() * block * bytes <= target.l2_bytes / 2;
+}
+
+// A few rows times a large right side: as little arithmetic as there is on each line of it, it should come as memory likes to be
+// read, by long runs of few rows. So its K blocks are short and its column blocks long, and what is added to the sums again
+// and again is the output, which is small. More rows have work to hide memory behind, unless it is the last one.
+bool is_streamed(const GemmShape& s, const Target& target, GemmHooked hooked) {
+  const GemmSpec& p = s.spec;
+  const int64_t bytes = s.k_total() * p.n * byte_size(p.rhs), rows = s.rows();
+  const bool in_place = !hooked.rhs && p.rhs == p.acc && p.rhs_n == 1 && p.rows_in_all == 0;
+  return target.vector_bits <= 256 && in_place && rows >= 2 && p.n >= kStreams * kStreamLeast && bytes >= target.l2_bytes &&
+         rows <= (bytes > target.l3_bytes ? kFarStreamedRows : kStreamedRows);
 }
 
 // Cycles per K step of the whole output with a register tile of `rows` rows and `v` vectors, uneven
@@ -296,6 +310,7 @@ void choose_blocks(GemmShape& s, const Target& target) {
     const double cycles = column_cycles * static_cast<double>(s.row_tiles);
     cols = std::min(cols, static_cast<int64_t>(kItemCycles / cycles));
   }
+  if (s.streamed) cols = std::clamp(s.spec.n / kStreams, kStreamLeast, s.far ? kFarStreamMost : kStreamMost);
   s.col_blocks = even_blocks(s.panels, std::max<int64_t>(1, cols / panel));
   s.block_panels = ceil_div(s.panels, s.col_blocks);
   s.c_row = s.block_panels * panel;
@@ -349,8 +364,7 @@ void choose_ahead(GemmShape& s, const Target& target, GemmHooked hooked) {
       s.word != WordProduct::kNone || s.row_tiles < 2 ||
       s.k_blocks * s.col_blocks == 1 || s.k_total() * p.n * bytes < kLeastAhead)
     return;
-  const bool may_be_near = s.k_total() * p.n * bytes <= target.l3_bytes / 2;
-  if (s.rows() < kWideRows && may_be_near && !s.wide) return;
+  if (s.rows() < kWideRows && !s.far && !s.wide) return;
   s.ahead = static_cast<int>(ceil_div(s.nv * s.w * bytes, kSlotBytes));
   const int64_t tiles = s.wide ? s.row_tiles * std::min(s.col_blocks, kWideShares) / kWideShares : s.row_tiles / kWideShares;
   while (s.ahead_shift < 5 && 2 << s.ahead_shift <= tiles) ++s.ahead_shift;
@@ -366,12 +380,13 @@ void choose_steps(GemmShape& s, const Target& target, GemmHooked hooked) {
   // An item of a wide product reads a block of few columns for one tile of rows after another: from the first level
   // cache, if half of it is enough for a block.
   const bool near = s.wide && wide_is_near(s, target, s.nv);
-  choose_k_blocks(s, s.row_tiles == 1
+  choose_k_blocks(s, s.streamed ? (s.far && s.rows() <= kStreamedRows ? kFarStreamSteps : kStreamSteps)
+                     : s.row_tiles == 1
                          ? kInnerBlockOneTile
                          : (near ? kInnerBlockWide : kInnerBlock) * word_elements(s.word) * 4 / byte_size(p.acc));
   const double flops =
       2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
-  if (p.rows_in_all == 0) choose_parts(s, target, flops / flops_per_cycle(target, p.acc));
+  if (p.rows_in_all == 0 && !s.streamed) choose_parts(s, target, flops / flops_per_cycle(target, p.acc));
 }
 
 // The dot form walks n in groups of w columns; one item is a few of them.
@@ -445,7 +460,9 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
   if (s.outer_rows == 1 && is_dot_form(p, target, s.w)) {
     shape_dot(s, target);
   } else {
-    s.wide = is_wide(s, target, hooked);
+    s.far = s.k_total() * p.n * byte_size(p.rhs) > target.l3_bytes / 2;
+    s.streamed = is_streamed(s, target, hooked);
+    s.wide = !s.streamed && is_wide(s, target, hooked);
     choose_steps(s, target, hooked);
     if (s.wide && (s.parts > 1 || s.row_tiles == 1)) {
       s.wide = false;

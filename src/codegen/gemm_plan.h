@@ -56,7 +56,9 @@ struct GemmShape {
   bool a_interleaved = false;  // packed a is [k][rows]; otherwise [row][k]
   bool mask_b = false;         // loads of b are masked in the last panel
   bool prepack = false;        // b is packed once, by a phase of its own, into the workspace
+  bool far = false;           // b finds no room in the last level cache
   bool wide = false;          // items are few columns of all rows
+  bool streamed = false;      // items are many columns of few rows, in short K blocks
   bool pack_in_tile = false;  // b is packed by the first row tile that reads it
   // If not 0: while a block of b is multiplied, the next one is brought to the second level cache: so many
   // lines at every (1 << ahead_shift)-th step, each row tile a part of the block.

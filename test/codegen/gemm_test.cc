@@ -354,6 +354,25 @@ TEST(Gemm, FewRowsAskForFarBlocksOnly) {
   EXPECT_GT(shape_gemm(s, target, {}).ahead, 0);
 }
 
+// A few rows times a right side that no near cache holds: short K blocks and long column blocks, ragged at their ends.
+TEST(Gemm, FewRowsReadLongRuns) {
+  std::mt19937 rng(6);
+  for (int i = 0; i < 16 && !::testing::Test::HasFatalFailure(); ++i) {
+    Target target = testing::level_target(i % 4 ? "avx2" : "baseline");
+    target.l2_bytes = 64 << 10;
+    target.l3_bytes = i % 2 ? 64 << 10 : 32 << 20;
+    Sizes z{{}, {between(rng, 15, 70)}, between(rng, 2, i % 2 ? 16 : 8), between(rng, 2048, 2900)};
+    if (i % 5 == 0) z.batch = {between(rng, 2, 3)};
+    Case c = random_case(z, Dtype::kF32, Dtype::kF32, Dtype::kF32, Dtype::kF32, rng);
+    c.spec.rhs_n = 1;
+    c.spec.k[0].rhs = z.n;
+    for (GemmBatchDim& d : c.spec.batch) d.rhs = z.n * z.k[0];
+    c.rhs_extent = z.n * z.k[0] * (z.batch.empty() ? 1 : z.batch[0]);
+    EXPECT_TRUE(shape_gemm(c.spec, target, {}).streamed);
+    check(c, target, i % 3 == 0, rng);
+  }
+}
+
 TEST(Gemm, EmptySumAndEmptyOutput) {
   std::mt19937 rng(3);
   const Target target = testing::level_target("avx512");
