@@ -104,7 +104,7 @@ bool is_streamed(const GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const int64_t bytes = s.k_total() * p.n * byte_size(p.rhs), rows = s.rows();
   const bool in_place = !hooked.rhs && p.rhs == p.acc && p.rhs_n == 1 && p.rows_in_all == 0;
-  return target.vector_bits <= 256 && in_place && rows >= 2 && p.n >= kStreams * kStreamLeast && bytes >= target.l2_bytes &&
+  return target.vector_bits <= 256 && in_place && rows >= (s.far ? 1 : 2) && p.n >= kStreams * kStreamLeast && bytes >= target.l2_bytes &&
          rows <= (bytes > target.l3_bytes ? kFarStreamedRows : kStreamedRows);
 }
 
