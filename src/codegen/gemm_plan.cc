@@ -24,7 +24,7 @@ constexpr int64_t kMostPages = 128, kLeastRepacked = 64;  // pages of a block re
 constexpr int kFullRows = 4, kFullVectors = 3;  // a tile that takes all of 16 registers
 constexpr int64_t kStreamedRows = 8, kFarStreamedRows = 16;  // of the left side, the latter if b is not in any cache
 constexpr int64_t kStreamSteps = 16, kFarStreamSteps = 8, kStreams = 8;              // rows of b; shares of its columns
-constexpr int64_t kStreamLeast = 256, kStreamMost = 1024, kFarStreamMost = 4096;  // columns
+constexpr int64_t kStreamLeast = 128, kStreamMost = 1024, kFarStreamMost = 4096;  // columns
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -280,7 +280,9 @@ void choose_packing(GemmShape& s, const Target& target, GemmHooked hooked) {
               (b_stride % 2048 == 0 || b_stride >= 8192 || rows_collide(s, target, b_stride)));
   s.mask_b = !s.pack_b;
   const bool strided = inner.lhs != 1 && inner.size > 1;
-  s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && s.rows() > 1)));
+  // The few rows of a step that share a line are read as they lie.
+  const bool in_line = p.lhs_m == 1 && s.outer_rows == 1 && inner.lhs * byte_size(p.lhs) <= kLine;
+  s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && s.rows() > 1 && !in_line)));
   s.a_interleaved = p.lhs_m == 1 && strided && p.m > 1;
 }
 
