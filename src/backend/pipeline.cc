@@ -22,6 +22,7 @@
 #include "passes/fuse.h"
 #include "passes/inline_calls.h"
 #include "passes/known_windows.h"
+#include "passes/loop_invariants.h"
 #include "passes/loop_weights.h"
 #include "passes/recompute.h"
 #include "passes/repeated_dot.h"
@@ -57,6 +58,8 @@ const Pass kPasses[] = {
      [](Module& m, const FuseOptions&) { return known_windows(m); }},
     {{"transposed-dot", "products swap operands or read them as they lie in place of transposes"},
      [](Module& m, const FuseOptions&) { return transposed_dot(m); }},
+    {{"loop-invariants", "what a loop computes from what it does not change is computed before it"},
+     [](Module& m, const FuseOptions&) { return loop_invariants(m); }},
     {{"loop-weights", "matrices that loops multiply a few rows with are laid out before them"},
      [](Module& m, const FuseOptions& o) { return loop_weights(m, o.facts.vector_bits); }},
     {{"dot-to-sums", "products of a vector with a few computed columns become sums of products"},
@@ -68,7 +71,7 @@ const Pass kPasses[] = {
 };
 constexpr std::string_view kStandard[] = {
     "inline",       "flat-tuples", "cleanup",     "control",   "expand",       "repeated-dot",   "complex-dot",
-    "known-windows", "cleanup",    "sort-to-topk", "transposed-dot", "loop-weights", "dot-to-sums", "recompute",  "fuse"};
+    "known-windows", "cleanup",    "sort-to-topk", "transposed-dot", "loop-invariants", "loop-weights", "dot-to-sums", "recompute",  "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)

@@ -17,6 +17,7 @@
 #include "passes/expand.h"
 #include "passes/flat_tuples.h"
 #include "passes/known_windows.h"
+#include "passes/loop_invariants.h"
 #include "passes/loop_weights.h"
 #include "passes/repeated_dot.h"
 #include "passes/sort_to_topk.h"
@@ -95,6 +96,7 @@ Pass pass_of(std::string_view rule) {
   if (rule.starts_with("repeated-dot:")) return repeated_dot;
   if (rule.starts_with("known-windows:")) return known_windows;
   if (rule.starts_with("flat-tuples:")) return flat_tuples;
+  if (rule.starts_with("loop-invariants:")) return loop_invariants;
   if (rule.starts_with("loop-weights:")) return [](Module& m) { return loop_weights(m, 256); };
   return cleanup;
 }
@@ -277,16 +279,19 @@ std::vector<Row> other_rows() {
                              " s = (s32[], f32[4,256], f32[256,256]) tuple(z, x, w)\n"
                              " l = (s32[], f32[4,256], f32[256,256]) while(s), condition=c, body=b\n"
                              " ROOT r = f32[4,256] get-tuple-element(l), index=1\n";
-  auto turns = [](int64_t n) {
+  auto turns = [](int64_t n, const char* matrix = " w = f32[256,256] get-tuple-element(s), index=2\n") {
     return str_cat("c {\n s = (s32[], f32[4,256], f32[256,256]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n"
                    " n = s32[] constant(", n, ")\n ROOT r = pred[] compare(i, n), direction=LT\n}\n"
                    "b {\n s = (s32[], f32[4,256], f32[256,256]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n"
                    " o = s32[] constant(1)\n j = s32[] add(i, o)\n x = f32[4,256] get-tuple-element(s), index=1\n"
-                   " w = f32[256,256] get-tuple-element(s), index=2\n"
-                   " y = f32[4,256] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-                   " ROOT t = (s32[], f32[4,256], f32[256,256]) tuple(j, y, w)\n}\n");
+                   , matrix, " y = f32[4,256] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                   " m = f32[256,256] get-tuple-element(s), index=2\n"
+                   " ROOT t = (s32[], f32[4,256], f32[256,256]) tuple(j, y, m)\n}\n");
   };
+  const char* const negated = " v = f32[256,256] get-tuple-element(s), index=2\n w = f32[256,256] negate(v)\n";
   return {
+      {"loop-invariants: operand of a product", true, powers, turns(2, negated)},
+      {"loop-invariants: operand of a product", false, powers, turns(1, negated)},
       {"loop-weights: a matrix that stays", true, powers, turns(4)},
       {"loop-weights: a matrix that stays", false, powers, turns(3)},
       {"expand: op with an expansion", true,
