@@ -22,9 +22,9 @@ constexpr int64_t kPage = 4096, kMostInSet = 8;  // bytes; rows
 constexpr int64_t kLine = 64, kSets = kPage / kLine;  // of a first level cache: in each way it has as many bytes as a page
 constexpr int64_t kMostPages = 128, kLeastRepacked = 64;  // pages of a block read in place; row tiles that a copy pays for
 constexpr int kFullRows = 4, kFullVectors = 3;  // a tile that takes all of 16 registers
-constexpr int64_t kStreamedRows = 8, kFarStreamedRows = 16;  // of the left side, the latter if b is not in any cache
-constexpr int64_t kStreamSteps = 16, kFarStreamSteps = 8, kStreams = 8;              // rows of b; shares of its columns
-constexpr int64_t kStreamLeast = 128, kStreamMost = 1024, kFarStreamMost = 4096;  // columns
+// Streamed products: rows of the left side, the latter if b is in no cache; rows of b; shares of its columns; columns.
+constexpr int64_t kStreamedRows = 8, kFarStreamedRows = 16, kStreamSteps = 16, kFarStreamSteps = 8;
+constexpr int64_t kStreams = 8, kStreamLeast = 128, kStreamMost = 1024, kFarStreamMost = 4096;
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -104,8 +104,8 @@ bool is_streamed(const GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const int64_t bytes = s.k_total() * p.n * byte_size(p.rhs), rows = s.rows();
   const bool in_place = !hooked.rhs && p.rhs == p.acc && p.rhs_n == 1 && p.rows_in_all == 0;
-  return target.vector_bits <= 256 && in_place && rows >= (s.far ? 1 : 2) && p.n >= kStreams * kStreamLeast && bytes >= target.l2_bytes &&
-         rows <= (bytes > target.l3_bytes ? kFarStreamedRows : kStreamedRows);
+  return target.vector_bits <= 256 && in_place && p.n >= kStreams * kStreamLeast && bytes >= target.l2_bytes &&
+         rows >= (s.far ? 1 : 2) && rows <= (bytes > target.l3_bytes ? kFarStreamedRows : kStreamedRows);
 }
 
 // Cycles per K step of the whole output with a register tile of `rows` rows and `v` vectors, uneven
@@ -281,7 +281,7 @@ void choose_packing(GemmShape& s, const Target& target, GemmHooked hooked) {
   s.mask_b = !s.pack_b;
   const bool strided = inner.lhs != 1 && inner.size > 1;
   // The few rows of a step that share a line are read as they lie.
-  const bool in_line = p.lhs_m == 1 && s.outer_rows == 1 && inner.lhs * byte_size(p.lhs) <= kLine;
+  const bool in_line = p.lhs_m == 1 && s.outer_rows == 1 && std::abs(inner.lhs) * byte_size(p.lhs) <= kLine;
   s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && s.rows() > 1 && !in_line)));
   s.a_interleaved = p.lhs_m == 1 && strided && p.m > 1;
 }
@@ -372,6 +372,16 @@ void choose_ahead(GemmShape& s, const Target& target, GemmHooked hooked) {
   while (s.ahead_shift < 5 && 2 << s.ahead_shift <= tiles) ++s.ahead_shift;
 }
 
+// How many K steps one block may hold.
+int64_t most_steps(const GemmShape& s, const Target& target) {
+  if (s.streamed) return s.far && s.rows() <= kStreamedRows ? kFarStreamSteps : kStreamSteps;
+  if (s.row_tiles == 1) return kInnerBlockOneTile;
+  // An item of a wide product reads a block of few columns for one tile of rows after another: from the first level
+  // cache, if half of it is enough for a block.
+  const bool near = s.wide && wide_is_near(s, target, s.nv);
+  return (near ? kInnerBlockWide : kInnerBlock) * word_elements(s.word) * 4 / byte_size(s.spec.acc);
+}
+
 // The register tile, the blocks of K and the parts that these are summed in.
 void choose_steps(GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
@@ -379,13 +389,7 @@ void choose_steps(GemmShape& s, const Target& target, GemmHooked hooked) {
   s.mid_block = 1;
   choose_tile(s, target, hooked);
   choose_words(s, target, hooked);
-  // An item of a wide product reads a block of few columns for one tile of rows after another: from the first level
-  // cache, if half of it is enough for a block.
-  const bool near = s.wide && wide_is_near(s, target, s.nv);
-  choose_k_blocks(s, s.streamed ? (s.far && s.rows() <= kStreamedRows ? kFarStreamSteps : kStreamSteps)
-                     : s.row_tiles == 1
-                         ? kInnerBlockOneTile
-                         : (near ? kInnerBlockWide : kInnerBlock) * word_elements(s.word) * 4 / byte_size(p.acc));
+  choose_k_blocks(s, most_steps(s, target));
   const double flops =
       2.0 * static_cast<double>(s.batches * s.rows() * s.k_total()) * static_cast<double>(p.n);
   if (p.rows_in_all == 0 && !s.streamed) choose_parts(s, target, flops / flops_per_cycle(target, p.acc));
