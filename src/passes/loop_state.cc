@@ -14,12 +14,18 @@ Callers callers_of(const Module& m) {
 }
 
 bool LoopState::may_grow(const Computation& c, const Instr& loop, const Callers& callers) {
-  if (loop.extras && !loop.extras->control_predecessors.empty()) return false;
-  const bool own = std::all_of(loop.calls.begin(), loop.calls.end(), [&](const Computation* x) { return callers.at(x) == 1; });
-  const bool read_by_element = &loop != c.root() && std::all_of(loop.users.begin(), loop.users.end(), [](const Instr* u) {
-    return u->is(Op::kGetTupleElement);
-  });
-  return own && read_by_element && loop.operand(0)->is(Op::kTuple) && loop.calls[1]->root()->is(Op::kTuple);
+  const auto waits = [](const auto& i) { return i->extras && !i->extras->control_predecessors.empty(); };
+  const auto read_by_element = [](const Computation& of, const Instr* state) {
+    return state != of.root() && std::all_of(state->users.begin(), state->users.end(), [](const Instr* u) {
+      return u->is(Op::kGetTupleElement);
+    });
+  };
+  const auto fits = [&](const Computation* x) {
+    return callers.at(x) == 1 && read_by_element(*x, x->params()[0]) &&
+           std::none_of(x->instrs().begin(), x->instrs().end(), waits);
+  };
+  return !waits(&loop) && read_by_element(c, &loop) && std::all_of(loop.calls.begin(), loop.calls.end(), fits) &&
+         loop.operand(0)->is(Op::kTuple) && loop.calls[1]->root()->is(Op::kTuple);
 }
 
 int64_t LoopState::unchanged(const Instr& i) const {

@@ -18,9 +18,11 @@ class LoopState {
   // `loop` is a `while` of computation `c`, and may_grow.
   LoopState(Computation* c, Instr* loop) : c_(c), loop_(loop), body_(loop->calls[1]), state_(body_->params()[0]) {}
 
-  // Whether elements can be added: the loop's computations are its own, and its result is read by element.
+  // Whether elements can be added: the loop's computations are its own, its state and its result are read by element, and
+  // nothing in them waits for anything else than its operands.
   static bool may_grow(const Computation& c, const Instr& loop, const Callers& callers);
 
+  const Instr& loop() const { return *loop_; }
   Computation* outside() const { return c_; }
   Computation* body() const { return body_; }
   // The element of the state that `i`, of the body, is and that no turn changes; -1: none.

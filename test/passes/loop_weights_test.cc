@@ -14,7 +14,7 @@ namespace {
 
 // A loop of `turns` whose state is (i, x, w): y = f of dot(x, w), w as `next_w` says.
 struct LoopProgram {
-  int64_t turns = 5, rows = 4, size = 256;  // w is size by size
+  int64_t turns = 32, rows = 4, size = 256;  // w is size by size
   const char* type = "f32";
   const char* contracted = "0";  // dimension of w
   std::string next_w = "w";
@@ -39,9 +39,8 @@ struct LoopProgram {
   }
 };
 
-// How many panels the loop's state has got.
-int64_t panels(const LoopProgram& p) {
-  const std::string text = p.text();
+// How many panels are made before all loops.
+int64_t panels_of(const std::string& text) {
   auto m = parse_hlo(text);
   EXPECT_TRUE(m.ok()) << m.status() << text;
   if (!m.ok()) return -1;
@@ -62,6 +61,7 @@ int64_t panels(const LoopProgram& p) {
   for (auto& i : (*m)->entry()->instrs()) n += i->is(Op::kTranspose);
   return n;
 }
+int64_t panels(const LoopProgram& p) { return panels_of(p.text()); }
 
 TEST(LoopWeights, PanelsBeforeTheLoop) {
   EXPECT_EQ(panels({}), 1);
@@ -74,14 +74,44 @@ TEST(LoopWeights, ProductsWithOneMatrixShareItsPanels) {
   EXPECT_EQ(panels({.body = " h = $X tanh(d)\n g = $X dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n y = $X tanh(g)\n"}), 2);
 }
 
+TEST(LoopWeights, BeforeTheOutermostLoop) {
+  const std::string text = R"(HloModule n
+    ic { p = (s32[], f32[4,256], f32[256,256]) parameter(0)  i = s32[] get-tuple-element(p), index=0
+      k = s32[] constant(8)  ROOT r = pred[] compare(i, k), direction=LT }
+    ib { p = (s32[], f32[4,256], f32[256,256]) parameter(0)  i = s32[] get-tuple-element(p), index=0
+      one = s32[] constant(1)  j = s32[] add(i, one)  x = f32[4,256] get-tuple-element(p), index=1
+      w = f32[256,256] get-tuple-element(p), index=2
+      d = f32[4,256] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      y = f32[4,256] tanh(d)  ROOT r = (s32[], f32[4,256], f32[256,256]) tuple(j, y, w) }
+    oc { p = (s32[], f32[4,256], f32[256,256]) parameter(0)  i = s32[] get-tuple-element(p), index=0
+      k = s32[] constant($)  ROOT r = pred[] compare(i, k), direction=LT }
+    ob { p = (s32[], f32[4,256], f32[256,256]) parameter(0)  i = s32[] get-tuple-element(p), index=0
+      one = s32[] constant(1)  j = s32[] add(i, one)  x = f32[4,256] get-tuple-element(p), index=1
+      w = f32[256,256] get-tuple-element(p), index=2  z = s32[] constant(0)
+      t = (s32[], f32[4,256], f32[256,256]) tuple(z, x, w)
+      l = (s32[], f32[4,256], f32[256,256]) while(t), condition=ic, body=ib
+      y = f32[4,256] get-tuple-element(l), index=1  ROOT r = (s32[], f32[4,256], f32[256,256]) tuple(j, y, w) }
+    ENTRY e { x = f32[4,256] parameter(0)  w = f32[256,256] parameter(1)  z = s32[] constant(0)
+      t = (s32[], f32[4,256], f32[256,256]) tuple(z, x, w)
+      l = (s32[], f32[4,256], f32[256,256]) while(t), condition=oc, body=ob
+      ROOT r = f32[4,256] get-tuple-element(l), index=1 })";
+  auto turns = [&](const char* outer) { return std::string(text).replace(text.find('$'), 1, outer); };
+  EXPECT_EQ(panels_of(turns("4")), 1) << "32 turns";
+  EXPECT_EQ(panels_of(turns("3")), 0) << "24 turns";
+}
+
 TEST(LoopWeights, OthersStay) {
-  EXPECT_EQ(panels({.turns = 3}), 0) << "few turns";
+  EXPECT_EQ(panels({.turns = 31}), 0) << "few turns of few rows";
+  EXPECT_EQ(panels({.turns = 8, .rows = 12}), 1);
+  EXPECT_EQ(panels({.turns = 7, .rows = 12}), 0) << "few turns";
   EXPECT_EQ(panels({.rows = 1}), 0) << "one row";
   EXPECT_EQ(panels({.rows = 129}), 0) << "many rows pay for packing";
   EXPECT_EQ(panels({.size = 128}), 0) << "small";
   EXPECT_EQ(panels({.size = 264}), 0) << "columns that are no whole panels";
   EXPECT_EQ(panels({.next_w = "v"}), 0) << "it changes";
   EXPECT_EQ(panels({.after = " ROOT r = $T copy(l)\n"}), 0) << "the state is read as a whole";
+  EXPECT_EQ(panels({.body = " q = $T opt-barrier(p)\n h = $X get-tuple-element(q), index=1\n y = $X add(h, d)\n"}), 0) << "in the body";
+  EXPECT_EQ(panels({.body = " y = $X tanh(d), control-predecessors={x}\n"}), 0) << "something waits";
 }
 
 }  // namespace

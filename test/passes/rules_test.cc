@@ -292,8 +292,8 @@ std::vector<Row> other_rows() {
   return {
       {"loop-invariants: operand of a product", true, powers, turns(2, negated)},
       {"loop-invariants: operand of a product", false, powers, turns(1, negated)},
-      {"loop-weights: a matrix that stays", true, powers, turns(4)},
-      {"loop-weights: a matrix that stays", false, powers, turns(3)},
+      {"loop-weights: a matrix that stays", true, powers, turns(32)},
+      {"loop-weights: a matrix that stays", false, powers, turns(31)},
       {"expand: op with an expansion", true,
        kX + " ROOT r = f32[14] map(x), dimensions={0}, to_apply=f\n", twice},
       {"expand: op with an expansion", false, kX + kY + " ROOT r = f32[14] atan2(x, y)\n"},
