@@ -35,6 +35,7 @@ def _matmul(name, tolerance, shapes, floor, dtype=np.float32):
 
 for _n in (512, 1024, 2048):
     _matmul(f"matmul_{_n}", "net", [(_n, _n)] * 2, dict(flops=2 * _n**3, bytes=12 * _n**2))
+_matmul("matmul_8x4096", "net", [(8, 4096), (4096, 4096)], dict(flops=16 << 24, bytes=(4 << 24) + (8 << 15)))
 _matmul("matmul_bf16_1024", "bf16", [(1024, 1024)] * 2, dict(flops=2 << 30), ml_dtypes.bfloat16)
 _matmul("bmm_256x64", "net", [(256, 64, 64)] * 2, dict(flops=1 << 27, bytes=12 << 20))
 
