@@ -29,7 +29,7 @@ OptimizedCache::OptimizedCache(const Module& m, const CompileOptions& options, c
   w.text("optimized");
   w.text(codegen::build_id());
   w.text(target.key());
-  w.text(module_bytes(m, constants_));
+  w.hash(hash128(module_bytes(m, constants_)));
   for (const Literal& l : constants_) w.hash(hash128({l.bytes(), static_cast<size_t>(l.size_bytes())}));
   key_ = w.finish();
 }

@@ -71,7 +71,8 @@ const Pass kPasses[] = {
 };
 constexpr std::string_view kStandard[] = {
     "inline",       "flat-tuples", "cleanup",     "control",   "expand",       "repeated-dot",   "complex-dot",
-    "known-windows", "cleanup",    "sort-to-topk", "transposed-dot", "loop-invariants", "loop-weights", "dot-to-sums", "recompute",  "fuse"};
+    "known-windows", "cleanup",    "sort-to-topk", "transposed-dot", "loop-invariants", "loop-weights",
+    "dot-to-sums",  "recompute",   "fuse"};
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& p : kPasses)

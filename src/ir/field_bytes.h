@@ -6,7 +6,7 @@
 // the same back: number(), real(), text(), count() for the length of a list, literal().
 #pragma once
 
-#include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -58,7 +58,7 @@ class Invariants {
     if (state_.unchanged(i) >= 0 || i.is(Op::kConstant)) return true;
     const bool computes = def(i).has(kElementwise) || is_costly(i.op) || i.is(Op::kIota) || i.is(Op::kBroadcast) ||
                           i.is(Op::kReshape) || i.is(Op::kTranspose) || i.is(Op::kSlice) || i.is(Op::kPad) ||
-                          i.is(Op::kReverse) || i.is(Op::kConvert);
+                          i.is(Op::kReverse);
     if (!computes || !i.shape.is_array() || i.shape.has_bounded_dim() || has_effect(i)) return false;
     if (i.extras && !i.extras->control_predecessors.empty()) return false;
     return std::all_of(i.operands.begin(), i.operands.end(), [&](const Instr* o) { return invariant_.contains(o); });

@@ -4,9 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/verify.h"
-#include "eval/evaluator.h"
-#include "text/parse.h"
+#include "test/passes/same_value.h"
 
 namespace braze {
 namespace {
@@ -33,23 +31,9 @@ const std::string kJoined = " w = f32[48,48] concatenate(u, v), dimensions={0}\n
 
 // How many elements the loop's state has got.
 int64_t moved(const std::string& text) {
-  auto m = parse_hlo(text);
-  EXPECT_TRUE(m.ok()) << m.status() << text;
-  if (!m.ok()) return -1;
-  std::vector<Literal> args;
-  for (const Instr* a : (*m)->entry()->params()) {
-    Literal l(a->shape);
-    for (int64_t i = 0; i < l.elements(); ++i) l.set_float(i, ((i * 37 + 11) % 64 - 31) * 0.01);
-    args.push_back(std::move(l));
-  }
-  auto want = evaluate(**m, args);
-  EXPECT_TRUE(want.ok()) << want.status();
-  EXPECT_TRUE(loop_invariants(**m).ok());
-  EXPECT_TRUE(verify(**m).ok()) << verify(**m);
-  auto got = evaluate(**m, args);
-  EXPECT_TRUE(got.ok()) << got.status();
-  EXPECT_TRUE(*got == *want) << text;
-  for (auto& i : (*m)->entry()->instrs())
+  const auto m = same_value_after(text, 0.01, loop_invariants);
+  if (!m) return -1;
+  for (auto& i : m->entry()->instrs())
     if (i->is(Op::kWhile)) return static_cast<int64_t>(i->operand(0)->operands.size()) - 4;
   return -1;
 }

@@ -5,9 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/verify.h"
-#include "eval/evaluator.h"
-#include "text/parse.h"
+#include "test/passes/same_value.h"
 
 namespace braze {
 namespace {
@@ -41,24 +39,10 @@ struct LoopProgram {
 
 // How many panels are made before all loops.
 int64_t panels_of(const std::string& text) {
-  auto m = parse_hlo(text);
-  EXPECT_TRUE(m.ok()) << m.status() << text;
-  if (!m.ok()) return -1;
-  std::vector<Literal> args;
-  for (const Instr* a : (*m)->entry()->params()) {
-    Literal l(a->shape);
-    for (int64_t i = 0; i < l.elements(); ++i) l.set_float(i, ((i * 37 + 11) % 64 - 31) * 0.003);
-    args.push_back(std::move(l));
-  }
-  auto want = evaluate(**m, args);
-  EXPECT_TRUE(want.ok()) << want.status();
-  EXPECT_TRUE(loop_weights(**m, 256).ok());
-  EXPECT_TRUE(verify(**m).ok()) << verify(**m);
-  auto got = evaluate(**m, args);
-  EXPECT_TRUE(got.ok()) << got.status();
-  EXPECT_TRUE(*got == *want) << text;
+  const auto m = same_value_after(text, 0.003, [](Module& m) { return loop_weights(m, 256); });
+  if (!m) return -1;
   int64_t n = 0;
-  for (auto& i : (*m)->entry()->instrs()) n += i->is(Op::kTranspose);
+  for (auto& i : m->entry()->instrs()) n += i->is(Op::kTranspose);
   return n;
 }
 int64_t panels(const LoopProgram& p) { return panels_of(p.text()); }
