@@ -87,7 +87,7 @@ TEST(ModuleBytes, LargeConstantsStayOut) {
   EXPECT_FALSE(module_from_bytes(module_bytes(**m, large)).ok()) << "without the constants";
 }
 
-// Every cut and every changed byte of some: an error or a module, and no crash.
+// Bytes that end anywhere too early.
 TEST(ModuleBytes, CutBytesAreErrors) {
   auto m = read_module(content(fs::path(BRAZE_ROOT) / "examples/seed.mlir"));
   ASSERT_TRUE(m.ok()) << m.status();
