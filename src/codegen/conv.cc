@@ -55,7 +55,7 @@ bool has_output(const ConvSpec& p) {
 class ConvEmitter {
  public:
   ConvEmitter(Emit* e, const ConvSpec& spec, const Target& target, const ContractionHooks& hooks)
-      : e_(e), target_(target), hooks_(hooks), s_(shape_conv(spec, hooks.lhs != nullptr)) {}
+      : e_(e), target_(target), hooks_(hooks), s_(shape_conv(spec, hooks.lhs != nullptr, hooks.rhs != nullptr, target)) {}
 
   Result<ContractionPlan> run(const std::string& name, llvm::Module* module) {
     if (!has_output(s_.spec)) {
@@ -126,7 +126,7 @@ class ConvEmitter {
         return hooks_.column(b, output_args(b, a, c, g));
       };
     }
-    if (hooks_.table) {
+    if (hooks_.table && !s_.along_line) {
       h.tables = hooks_.tables;
       h.table = [this, &c, &g](llvm::IRBuilderBase& b, const HookArgs& a) {
         return hooks_.table(b, output_args(b, a, c, g));
@@ -163,7 +163,7 @@ class ConvEmitter {
     return h;
   }
 
-  // The product's output coordinates {group, rows..., n} as the convolution's {n, o..., feature}.
+  // The product's output coordinates as the convolution's {n, o..., feature}.
   HookArgs output_args(llvm::IRBuilderBase& b, const HookArgs& a, const ConvClass& c, const ConvGemm& g) const {
     HookArgs mine = a;
     mine.index.assign(c.dims.size() + 2, nullptr);
@@ -176,8 +176,12 @@ class ConvEmitter {
       }
       mine.index[static_cast<size_t>(role + 1)] = at;
     }
-    mine.index.back() = b.CreateAdd(scaled(b, a.index[0], s_.spec.out_features, 0), a.index.back());
-    mine.lane_axis = static_cast<int>(mine.index.size()) - 1;
+    // {group, rows..., n}, or along a line {group, rows..., m, n}; a row is null if it differs between those of a column.
+    const size_t last = mine.index.size() - 1;
+    Value* feature = s_.along_line ? a.index[g.rows.size() + 1] : a.index.back();
+    if (feature) mine.index[last] = b.CreateAdd(scaled(b, a.index[0], s_.spec.out_features, 0), feature);
+    if (s_.along_line) mine.index[last - 1] = a.index.back();
+    mine.lane_axis = static_cast<int>(s_.along_line ? last - 1 : last);
     return mine;
   }
 

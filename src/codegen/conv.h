@@ -8,7 +8,8 @@
 //       lhs[n, o*stride + w*window_dilation - pad_low (/ base_dilation, exact), g, c] * rhs[w.., g,
 //       c, f])
 //
-// Lanes run along the output feature f. Epilogue coordinates are {n, o..., g*out_features + f}.
+// Lanes run along the output feature f or, where that has a stride, perhaps along the last spatial dimension. Epilogue
+// coordinates are {n, o..., g*out_features + f}.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@ namespace braze::codegen {
 namespace {
 
 constexpr int64_t kMostClasses = 16;  // beyond, zeros are inserted instead
+constexpr int64_t kStridedSum = 160;  // terms
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floor_mod(int64_t a, int64_t b) { return ((a % b) + b) % b; }
@@ -64,10 +65,35 @@ bool fits(const ConvShape& s) {
   return true;
 }
 
+// The part of the last vector's lanes and those before it that `count` elements use.
+double fill(int64_t count, int lanes) {
+  return static_cast<double>(count) / static_cast<double>(ceil_div(count, lanes) * lanes);
+}
+
+// Whether the lanes should run along the last spatial dimension, where the output has that innermost: this saves to bring
+// the features inside and the results back, or lanes if a group has few features. The kernel is read again for each line,
+// so it should be small; lines of a strided convolution are packed, which longer sums do not repay.
+bool is_along_line(const ConvSpec& p, const Target& target) {
+  if (p.spatial.empty() || p.out_feature == 1) return false;
+  const ConvSpatial& line = p.spatial.back();
+  const int lanes = target.lanes(byte_size(p.acc));
+  int64_t terms = p.in_features;
+  for (const ConvSpatial& d : p.spatial) {
+    if (d.base_dilation != 1) return false;
+    terms *= d.window;
+  }
+  const bool feature_groups = p.groups == 1 || p.in_group == p.in_features * p.in_feature;
+  return feature_groups && line.out_stride == 1 && line.in_stride == 1 &&
+         fill(line.out, lanes) >= 0.75 * fill(p.out_features, lanes) &&
+         p.out_features * terms * byte_size(p.acc) <= target.l2_bytes / 4 &&
+         (line.stride == 1 || terms < kStridedSum);
+}
+
 void choose_staging(ConvShape& s, bool hooked, bool dilated) {
+  using Inner = ConvStaging::Inner;
   ConvStaging& g = s.staging;
   const ConvSpec& p = s.spec;
-  const bool unit = p.in_feature == 1 || p.in_batch == 1 || p.in_features == 1;
+  const bool unit = s.along_line ? p.lhs == p.acc : p.in_feature == 1 || p.in_batch == 1 || p.in_features == 1;
   g.dilated = dilated;
   g.used = hooked || dilated || !unit || !fits(s);
   if (!g.used) return;
@@ -86,7 +112,9 @@ void choose_staging(ConvShape& s, bool hooked, bool dilated) {
     g.lo[i] = lo;
     g.size[i] = hi - lo + 1;
   }
-  g.batch_inner = p.in_feature != 1 && p.in_batch == 1;
+  g.inner = s.along_line                              ? Inner::kSpatial
+            : p.in_feature != 1 && p.in_batch == 1 ? Inner::kBatch
+                                                   : Inner::kFeature;
   int64_t stride = 1;
   auto take = [&](int64_t& to, int64_t size) {
     to = stride;
@@ -94,11 +122,14 @@ void choose_staging(ConvShape& s, bool hooked, bool dilated) {
   };
   const bool group_with_feature = p.in_group == p.in_features * p.in_feature;
   const bool group_inner =
-      p.groups > 1 && (g.batch_inner ? !group_with_feature : group_with_feature);
-  g.batch_inner ? take(g.in_batch, p.batch) : take(g.in_feature, p.in_features);
-  if (group_inner) take(g.in_group, p.groups);
+      p.groups > 1 && (g.inner == Inner::kBatch ? !group_with_feature : group_with_feature);
+  if (g.inner == Inner::kBatch) take(g.in_batch, p.batch);
+  if (g.inner == Inner::kFeature) take(g.in_feature, p.in_features);
+  if (group_inner && g.inner != Inner::kSpatial) take(g.in_group, p.groups);
   for (size_t i = n; i-- > 0;) take(g.stride[i], g.size[i]);
-  g.batch_inner ? take(g.in_feature, p.in_features) : take(g.in_batch, p.batch);
+  if (g.inner != Inner::kFeature) take(g.in_feature, p.in_features);
+  if (group_inner && g.inner == Inner::kSpatial) take(g.in_group, p.groups);
+  if (g.inner != Inner::kBatch) take(g.in_batch, p.batch);
   if (!group_inner) take(g.in_group, p.groups);
   g.elements = stride;
 }
@@ -115,7 +146,7 @@ int64_t ConvClass::taps() const {
   return n;
 }
 
-ConvShape shape_conv(const ConvSpec& spec, bool lhs_hooked) {
+ConvShape shape_conv(const ConvSpec& spec, bool lhs_hooked, bool rhs_hooked, const Target& target) {
   ConvShape s;
   s.spec = spec;
   int64_t count = 1;
@@ -133,12 +164,32 @@ ConvShape shape_conv(const ConvSpec& spec, bool lhs_hooked) {
   const ConvSpec& p = s.spec;
   s.channelwise = p.groups > 1 && p.in_group == 1 && p.rhs_group == 1 && p.out_group == 1 &&
                   p.out_features == 1 && !dilated && !lhs_hooked;
+  s.along_line = !s.channelwise && !lhs_hooked && !rhs_hooked && is_along_line(p, target);
   if (!s.channelwise) {
     choose_staging(s, lhs_hooked, dilated);
     s.staging_bytes = (s.staging.elements * byte_size(p.acc) + 63) / 64 * 64;
   }
   return s;
 }
+
+namespace {
+
+// From a product whose left side is the input, its rows among the batch dimensions, to the one whose left side is the
+// kernel: lanes along the last spatial dimension.
+void turn_to_line(const ConvShape& s, ConvGemm& r) {
+  r.gemm.m = 1, r.gemm.lhs_m = r.gemm.out_m = 0;
+  GemmSpec& g = r.gemm = swap_sides(r.gemm);
+  g.in_place = true;
+  const auto line = std::find(r.rows.begin(), r.rows.end(), static_cast<int>(s.spec.spatial.size()) - 1);
+  const auto at = g.batch.begin() + 1 + (line - r.rows.begin());
+  g.n = at->size;
+  g.rhs_n = at->rhs;
+  g.out_n = at->out;
+  g.batch.erase(at);
+  r.rows.erase(line);
+}
+
+}  // namespace
 
 ConvGemm gemm_of(const ConvShape& s, const ConvClass& c) {
   const ConvSpec& p = s.spec;
@@ -199,6 +250,10 @@ ConvGemm gemm_of(const ConvShape& s, const ConvClass& c) {
   for (const K& x : ks) {
     g.k.push_back(x.d);
     r.k.push_back(x.role);
+  }
+  if (s.along_line) {
+    turn_to_line(s, r);
+    return r;
   }
   const GemmBatchDim m = g.batch.back();
   g.batch.pop_back();

@@ -35,9 +35,10 @@ struct ConvClass {
 // The padded copy of the input, in the workspace, of the accumulator type: outer dimensions,
 // spatial positions [lo, lo + size) in each dimension, then the innermost dimension, contiguous.
 struct ConvStaging {
+  enum class Inner : uint8_t { kFeature, kBatch, kSpatial };  // the last: nothing comes after the positions
   bool used = false;
-  bool dilated = false;      // positions are those of the dilated input: zeros are inserted
-  bool batch_inner = false;  // innermost is the batch, else the features
+  bool dilated = false;  // positions are those of the dilated input: zeros are inserted
+  Inner inner = Inner::kFeature;
   std::vector<int64_t> lo, size, stride;
   int64_t in_batch = 0, in_feature = 0, in_group = 0;  // strides in the copy, as in ConvSpec
   int64_t elements = 0;
@@ -48,13 +49,15 @@ struct ConvShape {
   std::vector<ConvClass> classes;
   ConvStaging staging;
   bool channelwise = false;  // lanes along the groups (depthwise)
+  bool along_line = false;   // lanes along the last spatial dimension, else along the output features
   int64_t staging_bytes = 0;
 };
 
-ConvShape shape_conv(const ConvSpec& spec, bool lhs_hooked);
+ConvShape shape_conv(const ConvSpec& spec, bool lhs_hooked, bool rhs_hooked, const Target& target);
 
 // The matrix product of a class. Its batch coordinates are {group, rows...}, the rows being `rows`
-// in order: -1 the batch, i the spatial dimension i; the last row dimension is m.
+// in order: -1 the batch, i the spatial dimension i; the last row dimension is m. With lanes along a
+// line the kernel is the left side: m are the features, n the last spatial dimension, not among `rows`.
 struct ConvGemm {
   GemmSpec gemm;
   std::vector<int> rows;

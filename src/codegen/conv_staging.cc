@@ -12,9 +12,8 @@ class Staging {
  public:
   Staging(Emit& e, const ConvShape& s, const ContractionHooks& hooks)
       : e_(e), p_(s.spec), g_(s.staging), hooks_(hooks), bytes_(byte_size(e.acc)) {
-    inner_ = g_.batch_inner ? p_.batch : p_.in_features;
-    inner_stride_ = g_.batch_inner ? p_.in_batch : p_.in_feature;
-    outer_ = g_.batch_inner ? p_.in_features : p_.batch;
+    if (g_.inner == Inner::kBatch) inner_ = p_.batch, inner_stride_ = p_.in_batch;
+    if (g_.inner == Inner::kFeature) inner_ = p_.in_features, inner_stride_ = p_.in_feature;
   }
 
   void run(const std::string& name) {
@@ -28,37 +27,40 @@ class Staging {
   }
 
  private:
+  using Inner = ConvStaging::Inner;
+
   Value* pointer(int i, int64_t bytes) {
     Value* p = e_.b.CreateAlignedLoad(e_.ptr_type(), e_.at(buffers_, 8 * i), llvm::Align(8));
     return e_.at(p, bytes);
   }
 
-  // Item → (group, outer, all spatial coordinates but the last): a line of positions along the
-  // last.
+  // Item → (group, batch, feature, all spatial coordinates but the last), without the innermost one: a line of
+  // positions along the last.
   void line(Value* item) {
     const size_t n = p_.spatial.size();
-    std::vector<int64_t> sizes{p_.groups, outer_};
+    std::vector<int64_t> sizes{p_.groups, g_.inner == Inner::kBatch ? 1 : p_.batch,
+                               g_.inner == Inner::kFeature ? 1 : p_.in_features};
     for (size_t i = 0; i + 1 < n; ++i) sizes.push_back(g_.size[i]);
     Values at = unravel(e_, item, sizes);
-    group_ = at[0];
-    outer_at_ = at[1];
-    Value* from = e_.add(e_.mul(group_, p_.in_group),
-                         e_.mul(outer_at_, g_.batch_inner ? p_.in_feature : p_.in_batch));
-    Value* to = e_.add(e_.mul(group_, g_.in_group),
-                       e_.mul(outer_at_, g_.batch_inner ? g_.in_feature : g_.in_batch));
+    group_ = at[0], batch_ = at[1], feature_ = at[2];
+    auto place = [&](int64_t group, int64_t batch, int64_t feature) {
+      return e_.add(e_.mul(group_, group), e_.add(e_.mul(batch_, batch), e_.mul(feature_, feature)));
+    };
+    Value* from = place(p_.in_group, p_.in_batch, p_.in_feature);
+    Value* to = place(g_.in_group, g_.in_batch, g_.in_feature);
     Value* inside = e_.b.getTrue();
     spatial_.clear();
     for (size_t i = 0; i + 1 < n; ++i) {
       const ConvSpatial& d = p_.spatial[i];
       const int64_t b = g_.dilated ? d.base_dilation : 1;
-      Value* position = e_.add(at[i + 2], e_.i64(g_.lo[i]));
+      Value* position = e_.add(at[i + 3], e_.i64(g_.lo[i]));
       // A negative position is outside; unsigned comparison sees it as huge.
       Value* x = e_.div(position, b);
       Value* in = e_.b.CreateICmpULT(x, e_.i64(d.in));
       if (b > 1) in = e_.b.CreateAnd(in, e_.b.CreateICmpEQ(e_.rem(position, b), e_.i64(0)));
       inside = e_.b.CreateAnd(inside, in);
       from = e_.add(from, e_.mul(x, d.in_stride));
-      to = e_.add(to, e_.mul(at[i + 2], g_.stride[i]));
+      to = e_.add(to, e_.mul(at[i + 3], g_.stride[i]));
       spatial_.push_back(x);
     }
     to = e_.at(to_, e_.mul(to, bytes_));
@@ -135,8 +137,8 @@ class Staging {
 
   Value* hook(Value* i, Value* mask) {
     HookArgs a{.buffers = buffers_, .lanes = e_.w, .mask = mask};
-    Value* batch = g_.batch_inner ? i : outer_at_;
-    Value* feature = g_.batch_inner ? outer_at_ : i;
+    Value* batch = g_.inner == Inner::kBatch ? i : batch_;
+    Value* feature = g_.inner == Inner::kFeature ? i : feature_;
     // A group is a range of the features or, where it steps as the batch does, of the batch.
     if (p_.groups > 1 && p_.in_group == p_.batch * p_.in_batch &&
         p_.in_group != p_.in_features * p_.in_feature) {
@@ -148,7 +150,7 @@ class Staging {
     a.index.insert(a.index.end(), spatial_.begin(), spatial_.end());
     if (!p_.spatial.empty()) a.index.push_back(last_);
     a.index.push_back(feature);
-    a.lane_axis = g_.batch_inner ? 0 : static_cast<int>(a.index.size()) - 1;
+    a.lane_axis = g_.inner == Inner::kBatch ? 0 : static_cast<int>(a.index.size()) - 1;
     return hooks_.lhs(e_.b, a);
   }
 
@@ -157,16 +159,19 @@ class Staging {
   const ConvStaging& g_;
   const ContractionHooks& hooks_;
   const int64_t bytes_;
-  int64_t inner_ = 1, inner_stride_ = 1, outer_ = 1;  // of the innermost dimension, and the other
+  int64_t inner_ = 1, inner_stride_ = 1;  // of the innermost dimension
   Value *buffers_ = nullptr, *from_ = nullptr, *to_ = nullptr;
-  Value *group_ = nullptr, *outer_at_ = nullptr, *last_ = nullptr;
+  Value *group_ = nullptr, *batch_ = nullptr, *feature_ = nullptr, *last_ = nullptr;
   Values spatial_;
 };
 
 }  // namespace
 
 int64_t staging_items(const ConvShape& s) {
-  int64_t n = s.spec.groups * (s.staging.batch_inner ? s.spec.in_features : s.spec.batch);
+  using Inner = ConvStaging::Inner;
+  const Inner inner = s.staging.inner;
+  int64_t n = s.spec.groups * (inner == Inner::kBatch ? 1 : s.spec.batch) *
+              (inner == Inner::kFeature ? 1 : s.spec.in_features);
   for (size_t i = 0; i + 1 < s.spec.spatial.size(); ++i) n *= s.staging.size[i];
   return n;
 }

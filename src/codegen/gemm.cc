@@ -228,7 +228,9 @@ void GemmFrame::finish(Value* acc, const GemmRow& row, const Columns& c) {
 
 KBlock k_block(Emit& e, const GemmShape& s, Value* index) {
   std::vector<int64_t> sizes;
-  for (size_t i = 0; i + 2 < s.spec.k.size(); ++i) sizes.push_back(s.spec.k[i].size);
+  const bool has_top = s.spec.k.size() > 2;
+  for (size_t i = 0; i + 3 < s.spec.k.size(); ++i) sizes.push_back(s.spec.k[i].size);
+  if (has_top) sizes.push_back(s.top_blocks);
   sizes.push_back(s.mid_blocks);
   sizes.push_back(s.inner_blocks);
   KBlock k;
@@ -243,6 +245,7 @@ KBlock k_block(Emit& e, const GemmShape& s, Value* index) {
     at = e.mul(at, block);
     return size % block == 0 ? e.i64(block) : e.min(e.i64(block), e.sub(e.i64(size), at));
   };
+  if (has_top) k.top = extent(k.first[k.first.size() - 3], s.top_block, s.k_top());
   k.mid = extent(mid, s.mid_block, s.k_mid());
   k.inner = extent(inner, s.inner_block, s.k_inner());
   return k;

@@ -49,6 +49,7 @@ struct GemmSpec {
   // Whether out may hold partial sums while the kernel runs: false if an epilogue reads memory that
   // overlaps it (an in-place residual).
   bool out_private = true;
+  bool in_place = false;  // both sides are read where they lie, if no hook loads them and rhs_n is 1
   // If not 0: these are m of so many rows that are multiplied with the same right side, a call for each
   // few. What is packed of the right side is then packed before, by a phase of its own.
   int64_t rows_in_all = 0;

@@ -72,7 +72,7 @@ void emit_gemm_sum(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
 // A block of the k dimensions: coordinates of its first element and how many steps it has.
 struct KBlock {
   Values first;  // a coordinate per k dimension
-  Value *mid = nullptr, *inner = nullptr;
+  Value *top = nullptr, *mid = nullptr, *inner = nullptr;
 };
 KBlock k_block(Emit& e, const GemmShape& s, Value* index);
 

@@ -174,8 +174,9 @@ void choose_k_blocks(GemmShape& s, int64_t kc) {
   }
   s.mid_blocks = ceil_div(mid, s.mid_block);
   s.inner_blocks = ceil_div(inner, s.inner_block);
-  s.k_blocks = s.mid_blocks * s.inner_blocks;
-  for (size_t i = 0; i + 2 < s.spec.k.size(); ++i) s.k_blocks *= s.spec.k[i].size;
+  s.top_blocks = s.k_top();
+  s.k_blocks = s.top_blocks * s.mid_blocks * s.inner_blocks;
+  for (size_t i = 0; i + 3 < s.spec.k.size(); ++i) s.k_blocks *= s.spec.k[i].size;
 }
 
 // Into how many parts a long sum should be split so that each thread reads a piece of both sides once: shares of the
@@ -271,6 +272,10 @@ void choose_packing(GemmShape& s, const Target& target, GemmHooked hooked) {
     return;
   }
   const GemmSpec& p = s.spec;
+  if (p.in_place && !hooked.lhs && !hooked.rhs && p.rhs == p.acc && p.rhs_n == 1) {
+    s.mask_b = true;
+    return;
+  }
   const GemmContractedDim& inner = p.k.back();
   const int64_t b_stride = std::abs(inner.rhs) * byte_size(p.rhs);
   s.pack_in_tile = s.wide && !hooked.rhs && p.rhs == p.acc && p.rhs_n == 1 && s.mid_block == 1 &&
@@ -284,6 +289,26 @@ void choose_packing(GemmShape& s, const Target& target, GemmHooked hooked) {
   const bool in_line = p.lhs_m == 1 && s.outer_rows == 1 && std::abs(inner.lhs) * byte_size(p.lhs) <= kLine;
   s.pack_a = hooked.lhs || (s.panels > 1 && (p.lhs != p.acc || (strided && s.rows() > 1 && !in_line)));
   s.a_interleaved = p.lhs_m == 1 && strided && p.m > 1;
+}
+
+// How many K steps one block may hold.
+int64_t most_steps(const GemmShape& s, const Target& target) {
+  if (s.streamed) return s.far && s.rows() <= kStreamedRows ? kFarStreamSteps : kStreamSteps;
+  if (s.row_tiles == 1) return kInnerBlockOneTile;
+  // An item of a wide product reads a block of few columns for one tile of rows after another: from the first level
+  // cache, if half of it is enough for a block.
+  const bool near = s.wide && wide_is_near(s, target, s.nv);
+  return (near ? kInnerBlockWide : kInnerBlock) * word_elements(s.word) * 4 / byte_size(s.spec.acc);
+}
+
+// A third dimension of K within a block, where the other two fill only part of it.
+void choose_top(GemmShape& s, const Target& target) {
+  if (s.pack_a || s.pack_b || s.parts > 1 || s.k_top() == 1 || s.mid_blocks * s.inner_blocks > 1) return;
+  const int64_t fit = std::max<int64_t>(1, most_steps(s, target) / std::max<int64_t>(1, s.k_mid() * s.k_inner()));
+  s.k_blocks /= s.top_blocks;
+  s.top_block = ceil_div(s.k_top(), ceil_div(s.k_top(), fit));
+  s.top_blocks = ceil_div(s.k_top(), s.top_block);
+  s.k_blocks *= s.top_blocks;
 }
 
 void choose_sums(GemmShape& s, GemmHooked hooked) {
@@ -372,21 +397,11 @@ void choose_ahead(GemmShape& s, const Target& target, GemmHooked hooked) {
   while (s.ahead_shift < 5 && 2 << s.ahead_shift <= tiles) ++s.ahead_shift;
 }
 
-// How many K steps one block may hold.
-int64_t most_steps(const GemmShape& s, const Target& target) {
-  if (s.streamed) return s.far && s.rows() <= kStreamedRows ? kFarStreamSteps : kStreamSteps;
-  if (s.row_tiles == 1) return kInnerBlockOneTile;
-  // An item of a wide product reads a block of few columns for one tile of rows after another: from the first level
-  // cache, if half of it is enough for a block.
-  const bool near = s.wide && wide_is_near(s, target, s.nv);
-  return (near ? kInnerBlockWide : kInnerBlock) * word_elements(s.word) * 4 / byte_size(s.spec.acc);
-}
-
 // The register tile, the blocks of K and the parts that these are summed in.
 void choose_steps(GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   s.parts = 1;
-  s.mid_block = 1;
+  s.top_block = s.mid_block = 1;
   choose_tile(s, target, hooked);
   choose_words(s, target, hooked);
   choose_k_blocks(s, most_steps(s, target));
@@ -475,6 +490,7 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
       choose_steps(s, target, hooked);
     }
     choose_packing(s, target, hooked);
+    choose_top(s, target);
     choose_sums(s, hooked);
     choose_blocks(s, target);
   }

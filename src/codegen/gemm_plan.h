@@ -44,8 +44,9 @@ struct GemmShape {
   // Column blocks and row groups.
   int64_t block_panels = 1, col_blocks = 1, group_tiles = 1, row_groups = 1;
   int64_t max_groups = 0;  // most groups processed together
-  // K blocks: all outer dimensions one at a time, the middle in blocks, the innermost in blocks.
-  int64_t mid_block = 1, mid_blocks = 1, inner_block = 1, inner_blocks = 1, k_blocks = 1;
+  // K blocks: all outer dimensions one at a time, the middle in blocks, the innermost in blocks. Where nothing is
+  // packed, the one before the middle in blocks, too.
+  int64_t top_block = 1, top_blocks = 1, mid_block = 1, mid_blocks = 1, inner_block = 1, inner_blocks = 1, k_blocks = 1;
   // Parts of the K blocks summed apart into the workspace; 1: none.
   int64_t parts = 1, blocks_per_part = 1;
   bool pack_a = false, pack_b = false;
@@ -74,6 +75,7 @@ struct GemmShape {
   int64_t work_row = 0;      // elements between rows of a part in the workspace
   int64_t packed_bytes = 0;  // of the prepacked b, at the start of the workspace
 
+  int64_t k_top() const { return spec.k.size() < 3 ? 1 : spec.k[spec.k.size() - 3].size; }
   int64_t k_mid() const { return spec.k[spec.k.size() - 2].size; }
   int64_t k_inner() const { return spec.k.back().size; }
   int64_t k_total() const;

@@ -89,10 +89,14 @@ class TilesKernel {
     d.a_step = a_step(s_.spec.k.back(), false);
     d.adjacent_rows = a_row_bytes() == byte_size(d.a_type) || rows == 1;
     if (!d.adjacent_rows && rows > kMostAddressedRows) d.fixed_row = a_row_bytes();
-    d.levels = s_.mid_block > 1 ? 2 : 1;
+    d.levels = s_.top_block > 1 ? 3 : s_.mid_block > 1 ? 2 : 1;
     // The longer a turn, the longer it takes to compile: less for what runs less often.
     const int64_t most = copying ? 1 : rows < s_.mr ? kMostInTurn / 2 : kMostInTurn;
-    if (d.rows * d.vectors <= kSmallTile && s_.inner_block >= kLeastTurned) d.turn = static_cast<int>(std::gcd(most, steps_unit()));
+    const bool nested = d.levels > 1;  // the innermost loop is run again and again
+    if (d.rows * d.vectors <= kSmallTile && (nested || s_.inner_block >= kLeastTurned)) {
+      d.turn = static_cast<int>(std::gcd(most, steps_unit()));
+      if (nested && s_.inner_blocks == 1 && s_.inner_block <= most) d.turn = static_cast<int>(s_.inner_block);
+    }
     d.word = s_.word;
     d.start = s_.shifted;
     if (s_.word != WordProduct::kNone) d.a_type = d.b_type = e_.acc;
@@ -355,13 +359,18 @@ class TilesKernel {
     const bool copying = tile[0].desc.copy_row || tile[1].desc.copy_row;
     const int64_t b_panel =
         s_.pack_b && !copying ? panel_bytes() : width * s_.spec.rhs_n * byte_size(s_.spec.rhs);
-    const GemmContractedDim &mid = s_.spec.k[s_.spec.k.size() - 2], &inner = s_.spec.k.back();
+    const size_t dims = s_.spec.k.size();
+    const GemmContractedDim &mid = s_.spec.k[dims - 2], &inner = s_.spec.k.back();
     TileCall call;
     call.a = a;
     call.a_row = e_.i64(a_row_bytes());
     call.c_row = e_.i64(sum_row_bytes());
     call.b_panel = e_.i64(b_panel);
-    if (s_.mid_block > 1)
+    if (s_.top_block > 1) {  // neither side is packed
+      const GemmContractedDim& top = s_.spec.k[dims - 3];
+      call.levels.push_back({k.top, e_.i64(a_step(top, false)), e_.i64(b_step(top, false))});
+    }
+    if (s_.mid_block > 1 || s_.top_block > 1)
       call.levels.push_back({k.mid, e_.i64(a_step(mid, true)), e_.i64(b_step(mid, true))});
     call.start = e_.i64((s_.b_rows - 1) * s_.nv * s_.w * bytes_);
     const int per_word = word_elements(s_.word);

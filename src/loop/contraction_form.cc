@@ -10,6 +10,8 @@ namespace {
 
 using scalar::Value;
 
+constexpr int64_t kLeastPositions = 64;  // with fewer, reading the kernel for each image costs more than moving the features
+
 // The strides of `to`, the same elements in the same order as `from` with `v`; false if there are none.
 bool reshape_view(View& v, const Dims& from, const Dims& to) {
   Dims old, old_strides, strides(to.size(), 0);
@@ -173,6 +175,61 @@ void dot_form(Kernel& k, Elements& e, const Instr* dot, const Dims& lhs, const D
   unmerge(k, e, c, n, c->n.size, &n_index);
   index->insert(index->end(), m_index.begin(), m_index.end());
   index->insert(index->end(), n_index.begin(), n_index.end());
+}
+
+bool is_pointwise(const Instr* conv) {
+  const ConvAttrs& a = conv->as<ConvAttrs>();
+  const ConvDims& d = a.dims;
+  const Shape &in = conv->operand(0)->shape, &out = conv->shape;
+  int64_t positions = 1;
+  for (size_t i = 0; i < a.window.size(); ++i) {
+    const WindowDim& w = a.window[i];
+    if (w.size != 1 || w.stride != 1 || w.base_dilation != 1 || w.pad_low != 0 ||
+        in.dims[d.input_spatial[i]] != out.dims[d.output_spatial[i]])
+      return false;
+    positions *= out.dims[d.output_spatial[i]];
+  }
+  return a.batch_groups == 1 && positions >= kLeastPositions && strides(out.dims)[d.output_feature] != 1;
+}
+
+void pointwise_form(Kernel& k, Elements& e, const Instr* conv, Contraction* c, Index* index) {
+  const ConvAttrs& a = conv->as<ConvAttrs>();
+  const ConvDims& d = a.dims;
+  const Dims &out = conv->shape.dims, &in = conv->operand(0)->shape.dims, &kernel = conv->operand(1)->shape.dims;
+  const Dims out_at = strides(out), in_at = strides(in), kernel_at = strides(kernel);
+  std::swap(c->lhs_buffer, c->rhs_buffer);
+  std::swap(c->lhs_offset, c->rhs_offset);
+  const int64_t groups = a.feature_groups, features = kernel[d.kernel_input], results = out[d.output_feature] / groups;
+  index->resize(out.size());
+  c->batch.push_back({groups, results * kernel_at[d.kernel_output], features * in_at[d.input_feature],
+                      results * out_at[d.output_feature]});
+  const Scalar group = coordinate(k, c, groups);
+  c->batch.push_back({out[d.output_batch], 0, in_at[d.input_batch], out_at[d.output_batch]});
+  (*index)[d.output_batch] = coordinate(k, c, out[d.output_batch]);
+  c->k.push_back({features, kernel_at[d.kernel_input], in_at[d.input_feature], 0});
+  // The last spatial dimensions that lie alike on both sides are the columns.
+  Free n;
+  for (size_t i = 0; i < a.window.size(); ++i) {
+    n.dims.push_back(out[d.output_spatial[i]]);
+    n.stride.push_back(in_at[d.input_spatial[i]]);
+  }
+  Dims to;
+  for (int64_t s : d.output_spatial) to.push_back(out_at[s]);
+  for (size_t i = n.dims.size(); i-- > 0; ++n.merged) {
+    if (i + 1 < n.dims.size() && (n.stride[i] != n.stride[i + 1] * n.dims[i + 1] || to[i] != to[i + 1] * n.dims[i + 1])) break;
+  }
+  Index positions;
+  for (size_t i = 0; i + n.merged < n.dims.size(); ++i) {
+    c->batch.push_back({n.dims[i], 0, n.stride[i], to[i]});
+    positions.push_back(coordinate(k, c, n.dims[i]));
+  }
+  c->m = {results, kernel_at[d.kernel_output], 0, out_at[d.output_feature]};
+  const Scalar result = coordinate(k, c, results);
+  c->n = merged(n, to, 0, false);
+  unmerge(k, e, c, n, c->n.size, &positions);
+  scalar::Graph& g = k.graph;
+  (*index)[d.output_feature] = g.add(g.mul(group, e.index_const(results)), result);
+  for (size_t i = 0; i < positions.size(); ++i) (*index)[d.output_spatial[i]] = positions[i];
 }
 
 Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Instr* op, const Index& index,

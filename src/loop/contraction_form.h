@@ -32,6 +32,12 @@ Scalar coordinate(Kernel& k, Contraction* c, int64_t extent);
 void dot_form(Kernel& k, Elements& e, const Instr* dot, const Dims& lhs, const Dims& rhs, Contraction* c,
               Index* index);
 
+// Whether a convolution of arrays in memory multiplies each position's features with a matrix, its output having the
+// positions innermost: with features first, as PyTorch lays images out. That is the product of the kernel with each image.
+bool is_pointwise(const Instr* conv);
+// As dot_form: the kernel is the left side, the positions are the columns.
+void pointwise_form(Kernel& k, Elements& e, const Instr* conv, Contraction* c, Index* index);
+
 // What `fused` computes of the product `op` at `index` becomes the epilogue, stored to the outputs.
 Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Instr* op, const Index& index,
                      Contraction* c);

@@ -44,6 +44,7 @@ class ContractionLowering {
     c_->acc = accumulate_in(op_->shape.dtype);
     Index index;
     if (op_->op == Op::kDot) dot_form(k_, e_, op_, lhs.strides, rhs.strides, c_.get(), &index);
+    else if (is_pointwise(op_)) pointwise_form(k_, e_, op_, c_.get(), &index);
     else conv(&index);
     if (facts_.can_contract && !facts_.can_contract(*c_)) {
       c_.reset();

@@ -92,6 +92,27 @@ Instr* reduce_in_place(Instr* i) {
   return is_identity_order(order) ? r : i->parent->add(Op::kTranspose, i->shape, {r}, DimsAttrs{order}, {}, i->name);
 }
 
+Instr* reverse_of_one(Instr* i) {
+  const Dims& d = i->as<DimsAttrs>().dimensions;
+  const bool moves = std::any_of(d.begin(), d.end(), [&](int64_t k) { return i->shape.dims[k] != 1; });
+  return i->shape.is_static() && !moves ? i->operand(0) : nullptr;
+}
+
+// A kernel that is reversed in memory, as gradients have it: the window is read backwards instead.
+Instr* reversed_window(Instr* i) {
+  Instr* r = i->operand(1);
+  if (r->op != Op::kReverse || i->shape.quant || r->shape.quant) return nullptr;
+  ConvAttrs a = i->as<ConvAttrs>();
+  for (int64_t d : r->as<DimsAttrs>().dimensions) {
+    const Dims& spatial = a.dims.kernel_spatial;
+    const auto at = std::find(spatial.begin(), spatial.end(), d);
+    if (at == spatial.end()) return nullptr;
+    bool& reversal = a.window[static_cast<size_t>(at - spatial.begin())].reversal;
+    reversal = !reversal;
+  }
+  return i->parent->add(Op::kConvolution, i->shape, {i->operand(0), r->operand(0)}, std::move(a), {}, i->name);
+}
+
 constexpr CleanupRule kRules[] = {
     {"copy", Op::kCopy, [](Instr* i) { return i->operand(0); }},
     {"reshape to the same shape", Op::kReshape, same_shape},
@@ -100,6 +121,8 @@ constexpr CleanupRule kRules[] = {
     {"reduction of a transpose", Op::kReduce, reduce_in_place},
     {"broadcast in order", Op::kBroadcast, same_order},
     {"broadcast that only adds dimensions of 1", Op::kBroadcast, as_reshape},
+    {"reverse of dimensions of 1", Op::kReverse, reverse_of_one},
+    {"convolution with a reversed kernel", Op::kConvolution, reversed_window},
     {"element of a tuple", Op::kGetTupleElement, tuple_element},
     {"value of constants", std::nullopt, folded},
 };

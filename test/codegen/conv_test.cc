@@ -118,12 +118,15 @@ llvm::Value* shift(llvm::IRBuilderBase& b, const HookArgs& a) {
   llvm::Type* type = a.acc->getType();
   std::vector<llvm::Constant*> iota;
   for (unsigned i = 0; i < lanes; ++i) iota.push_back(b.getInt64(i));
-  llvm::Value* f =
-      b.CreateAdd(b.CreateVectorSplat(lanes, a.index.back()), llvm::ConstantVector::get(iota));
-  llvm::Value* x =
-      b.CreateFAdd(a.acc, b.CreateFMul(b.CreateSIToFP(f, type), llvm::ConstantFP::get(type, 0.5)));
-  llvm::Value* n = b.CreateSub(a.index[0], a.index.size() > 2 ? a.index[1] : b.getInt64(0));
-  return b.CreateFAdd(x, b.CreateSIToFP(b.CreateVectorSplat(lanes, n), type));
+  auto coordinate = [&](size_t i) {
+    llvm::Value* v = b.CreateVectorSplat(lanes, a.index[i]);
+    if (static_cast<int>(i) == a.lane_axis) v = b.CreateAdd(v, llvm::ConstantVector::get(iota));
+    return b.CreateSIToFP(v, type);
+  };
+  llvm::Value* f = coordinate(a.index.size() - 1);
+  llvm::Value* x = b.CreateFAdd(a.acc, b.CreateFMul(f, llvm::ConstantFP::get(type, 0.5)));
+  x = b.CreateFAdd(x, coordinate(0));
+  return a.index.size() > 2 ? b.CreateFSub(x, coordinate(1)) : x;
 }
 
 void check(const Case& c, const Target& target, bool hook, std::mt19937& rng) {

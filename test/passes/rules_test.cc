@@ -174,6 +174,22 @@ std::vector<Row> cleanup_rows() {
        kX + " t = f32[1,14,1] broadcast(x), dimensions={1}\n ROOT r = f32[1,14,1] negate(t)\n"},
       {"broadcast that only adds dimensions of 1", false,
        kX + " t = f32[2,14] broadcast(x), dimensions={1}\n ROOT r = f32[2,14] negate(t)\n"},
+      {"reverse of dimensions of 1", true,
+       " x = f32[14,1,1] parameter(0)\n v = f32[14,1,1] reverse(x), dimensions={1,2}\n ROOT r = f32[14,1,1] negate(v)\n"},
+      {"reverse of dimensions of 1", false,
+       " x = f32[2,1] parameter(0)\n v = f32[2,1] reverse(x), dimensions={0,1}\n ROOT r = f32[2,1] negate(v)\n"},
+      {"convolution with a reversed kernel", true,
+       " x = f32[1,5,6,2] parameter(0)\n k = f32[2,3,2,4] parameter(1)\n v = f32[2,3,2,4] reverse(k), dimensions={1}\n"
+       " ROOT r = f32[1,4,6,4] convolution(x, v), window={size=2x3 pad=0_0x1_1}, dim_labels=b01f_01io->b01f\n"},
+      {"convolution with a reversed kernel", true,  // reversed twice
+       " x = f32[1,5,6,2] parameter(0)\n k = f32[2,3,2,4] parameter(1)\n v = f32[2,3,2,4] reverse(k), dimensions={1,0}\n"
+       " ROOT r = f32[1,4,6,4] convolution(x, v), window={size=2x3 pad=0_0x1_1 rhs_reversal=1x0}, dim_labels=b01f_01io->b01f\n"},
+      {"convolution with a reversed kernel", false,  // features, too
+       " x = f32[1,5,6,2] parameter(0)\n k = f32[2,3,2,4] parameter(1)\n v = f32[2,3,2,4] reverse(k), dimensions={0,2}\n"
+       " ROOT r = f32[1,4,6,4] convolution(x, v), window={size=2x3 pad=0_0x1_1}, dim_labels=b01f_01io->b01f\n"},
+      {"convolution with a reversed kernel", false,  // the input is
+       " x = f32[1,5,6,2] parameter(0)\n k = f32[2,3,2,4] parameter(1)\n v = f32[1,5,6,2] reverse(x), dimensions={1}\n"
+       " ROOT r = f32[1,4,6,4] convolution(v, k), window={size=2x3 pad=0_0x1_1}, dim_labels=b01f_01io->b01f\n"},
       {"element of a tuple", true,
        kX + kY + " t = (f32[14], f32[14]) tuple(x, y)\n e = f32[14] get-tuple-element(t), index=1\n"
                  " ROOT r = f32[14] subtract(x, e)\n"},
