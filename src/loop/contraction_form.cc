@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "loop/lower.h"
+#include "ops/reshape.h"
 
 namespace braze::loop {
 namespace {
@@ -55,38 +56,53 @@ bool contains(const Dims& d, int64_t v) { return std::find(d.begin(), d.end(), v
 // Groups the output's free dimensions of one side: those that merge with the innermost one form m
 // (or n), the others become batch dimensions on which the other side does not depend.
 struct Free {
-  Dims dims;     // sizes, outermost first
-  Dims stride;   // of the operand
+  Dims dims;          // sizes, outermost first
+  Dims stride, out;   // of the operand and of the output
   size_t merged = 0;  // trailing dims that merge
 };
-Free free_dims(const Shape& s, const Dims& stride, const Dims& batch, const Dims& k) {
+
+void merge(Free& f) {
+  const int64_t n = static_cast<int64_t>(f.dims.size());
+  auto inner = [&](const Dims& stride, int64_t d) { return stride[d + 1] * f.dims[d + 1]; };
+  for (Dims* stride : {&f.stride, &f.out}) {
+    // The stride of a dimension of size 1 is any: one that merges.
+    for (int64_t d = 1; d < n; ++d)
+      if (f.dims[d] == 1) (*stride)[d] = (*stride)[d - 1];
+    for (int64_t d = n - 2; d >= 0; --d)
+      if (f.dims[d] == 1) (*stride)[d] = inner(*stride, d);
+  }
+  f.merged = n > 0 ? 1 : 0;
+  for (int64_t d = n - 2; d >= 0 && f.stride[d] == inner(f.stride, d) && f.out[d] == inner(f.out, d); --d) ++f.merged;
+}
+
+// `out`: strides of the output's dimensions, the free ones from `at` on.
+Free free_dims(const Shape& s, const Dims& stride, const Dims& batch, const Dims& k, const Dims& out, size_t at) {
   Free f;
   for (int64_t d = 0; d < s.rank(); ++d) {
     if (contains(batch, d) || contains(k, d)) continue;
+    f.out.push_back(out[at + f.dims.size()]);
     f.dims.push_back(s.dims[d]);
     f.stride.push_back(stride[d]);
   }
-  int64_t n = static_cast<int64_t>(f.dims.size());
-  // The stride of a dimension of size 1 is any: one that merges.
-  for (int64_t d = 1; d < n; ++d)
-    if (f.dims[d] == 1) f.stride[d] = f.stride[d - 1];
-  for (int64_t d = n - 2; d >= 0; --d)
-    if (f.dims[d] == 1) f.stride[d] = f.stride[d + 1] * f.dims[d + 1];
-  f.merged = n > 0 ? 1 : 0;
-  for (int64_t d = n - 2; d >= 0; --d) {
-    if (f.stride[d] != f.stride[d + 1] * f.dims[d + 1]) break;
-    ++f.merged;
-  }
+  merge(f);
   return f;
 }
 
-ContractionDim merged(const Free& f, const Dims& out, size_t at, bool lhs) {
+ContractionDim merged(const Free& f, bool lhs) {
   ContractionDim d;
   if (f.merged == 0) return lhs ? d : ContractionDim{1, 0, 0, 1};
   for (size_t i = f.dims.size() - f.merged; i < f.dims.size(); ++i) d.size *= f.dims[i];
   (lhs ? d.lhs : d.rhs) = f.stride.back();
-  d.out = out[at + f.dims.size() - 1];
+  d.out = f.out.back();
   return d;
+}
+
+// The dimensions that do not merge, as batch dimensions on which the other side does not depend.
+void outer_dims(Kernel& k, Contraction* c, const Free& f, bool lhs, Index* index) {
+  for (size_t d = 0; d + f.merged < f.dims.size(); ++d) {
+    c->batch.push_back({f.dims[d], lhs ? f.stride[d] : 0, lhs ? 0 : f.stride[d], f.out[d]});
+    index->push_back(coordinate(k, c, f.dims[d]));
+  }
 }
 
 void unmerge(Kernel& k, Elements& e, Contraction* c, const Free& f, int64_t size, Index* index) {
@@ -141,11 +157,54 @@ Scalar coordinate(Kernel& k, Contraction* c, int64_t extent) {
   return k.graph.index_var(c->index_vars.back(), std::max<int64_t>(extent, 1));
 }
 
-void dot_form(Kernel& k, Elements& e, const Instr* dot, const Dims& lhs, const Dims& rhs, Contraction* c,
-              Index* index) {
+Destination destination_of(const Instr* product) {
+  Destination to{product, {}, {}};
+  const Instr* at = product;
+  Dims from(product->shape.dims.size());  // dimensions of the product, as transposed
+  for (size_t d = 0; d < from.size(); ++d) from[d] = static_cast<int64_t>(d);
+  to.strides = strides(product->shape.dims);
+  bool reshaped = false;
+  while (at->users.size() == 1) {
+    const Instr* user = *at->users.begin();
+    if (user->op != Op::kReshape && (user->op != Op::kTranspose || reshaped)) break;
+    if (user->op == Op::kReshape) {
+      reshaped = true;
+    } else {
+      const Dims& order = user->as<DimsAttrs>().dimensions;
+      const Dims before = from, moved = strides(user->shape.dims);
+      for (size_t d = 0; d < order.size(); ++d) {
+        from[d] = before[order[d]];
+        to.strides[from[d]] = moved[d];
+      }
+    }
+    to.moves.push_back(at = user);
+  }
+  return to;
+}
+
+namespace {
+
+// The index of what the moves make of the product's element at `index`.
+Index moved_index(Kernel& k, const Destination& to, Index index) {
+  const Instr* at = to.product;
+  for (const Instr* m : to.moves) {
+    Index next;
+    if (m->op == Op::kReshape) next = reshape::map_index(k.graph, Dtype::kS64, index, at->shape.dims, m->shape.dims);
+    else
+      for (int64_t d : m->as<DimsAttrs>().dimensions) next.push_back(index[d]);
+    index = std::move(next);
+    at = m;
+  }
+  return index;
+}
+
+}  // namespace
+
+void dot_form(Kernel& k, Elements& e, const Destination& to, const Dims& lhs, const Dims& rhs, Contraction* c, Index* index) {
+  const Instr* dot = to.product;
   const DotAttrs& a = dot->as<DotAttrs>();
   const Shape &ls = dot->operand(0)->shape, &rs = dot->operand(1)->shape;
-  Dims out = strides(dot->shape.dims);
+  const Dims& out = to.strides;
   size_t at = 0;
   index->clear();
   for (size_t i = 0; i < a.lhs_batch.size(); ++i, ++at) {
@@ -156,25 +215,26 @@ void dot_form(Kernel& k, Elements& e, const Instr* dot, const Dims& lhs, const D
     c->k.push_back({ls.dims[a.lhs_contracting[i]], lhs[a.lhs_contracting[i]],
                      rhs[a.rhs_contracting[i]], 0});
   if (c->k.empty()) c->k.push_back({1, 0, 0, 0});
-  Free m = free_dims(ls, lhs, a.lhs_batch, a.lhs_contracting);
-  Free n = free_dims(rs, rhs, a.rhs_batch, a.rhs_contracting);
-  // Unmerged outer dimensions of both sides come before m and n among the coordinates.
+  // In memory's order, in which neighbours merge.
+  std::stable_sort(c->k.begin(), c->k.end(), [](const ContractionDim& x, const ContractionDim& y) {
+    return x.lhs + x.rhs > y.lhs + y.rhs;
+  });
+  const Free m = free_dims(ls, lhs, a.lhs_batch, a.lhs_contracting, out, at);
+  const Free n = free_dims(rs, rhs, a.rhs_batch, a.rhs_contracting, out, at + m.dims.size());
+  c->m = merged(m, true);
+  c->n = merged(n, false);
+  // Outer dimensions of both sides come before m and n among the coordinates; last those of the side that the generator
+  // makes the left one, which it takes for rows.
   Index m_index, n_index;
-  for (size_t d = 0; d + m.merged < m.dims.size(); ++d) {
-    c->batch.push_back({m.dims[d], m.stride[d], 0, out[at + d]});
-    m_index.push_back(coordinate(k, c, m.dims[d]));
-  }
-  size_t n_at = at + m.dims.size();
-  for (size_t d = 0; d + n.merged < n.dims.size(); ++d) {
-    c->batch.push_back({n.dims[d], 0, n.stride[d], out[n_at + d]});
-    n_index.push_back(coordinate(k, c, n.dims[d]));
-  }
-  c->m = merged(m, out, at, true);
-  c->n = merged(n, out, n_at, false);
+  const bool exchanged = c->n.size == 1 ? c->m.size > 1 : c->n.out != 1 && c->m.out == 1 && c->m.size > 1;
+  if (exchanged) outer_dims(k, c, m, true, &m_index);
+  outer_dims(k, c, n, false, &n_index);
+  if (!exchanged) outer_dims(k, c, m, true, &m_index);
   unmerge(k, e, c, m, c->m.size, &m_index);
   unmerge(k, e, c, n, c->n.size, &n_index);
   index->insert(index->end(), m_index.begin(), m_index.end());
   index->insert(index->end(), n_index.begin(), n_index.end());
+  *index = moved_index(k, to, std::move(*index));
 }
 
 bool is_pointwise(const Instr* conv) {
@@ -207,35 +267,33 @@ void pointwise_form(Kernel& k, Elements& e, const Instr* conv, Contraction* c, I
   c->batch.push_back({out[d.output_batch], 0, in_at[d.input_batch], out_at[d.output_batch]});
   (*index)[d.output_batch] = coordinate(k, c, out[d.output_batch]);
   c->k.push_back({features, kernel_at[d.kernel_input], in_at[d.input_feature], 0});
-  // The last spatial dimensions that lie alike on both sides are the columns.
   Free n;
   for (size_t i = 0; i < a.window.size(); ++i) {
     n.dims.push_back(out[d.output_spatial[i]]);
     n.stride.push_back(in_at[d.input_spatial[i]]);
+    n.out.push_back(out_at[d.output_spatial[i]]);
   }
-  Dims to;
-  for (int64_t s : d.output_spatial) to.push_back(out_at[s]);
-  for (size_t i = n.dims.size(); i-- > 0; ++n.merged) {
-    if (i + 1 < n.dims.size() && (n.stride[i] != n.stride[i + 1] * n.dims[i + 1] || to[i] != to[i + 1] * n.dims[i + 1])) break;
-  }
+  merge(n);
   Index positions;
-  for (size_t i = 0; i + n.merged < n.dims.size(); ++i) {
-    c->batch.push_back({n.dims[i], 0, n.stride[i], to[i]});
-    positions.push_back(coordinate(k, c, n.dims[i]));
-  }
+  outer_dims(k, c, n, false, &positions);
   c->m = {results, kernel_at[d.kernel_output], 0, out_at[d.output_feature]};
   const Scalar result = coordinate(k, c, results);
-  c->n = merged(n, to, 0, false);
+  c->n = merged(n, false);
   unmerge(k, e, c, n, c->n.size, &positions);
   scalar::Graph& g = k.graph;
   (*index)[d.output_feature] = g.add(g.mul(group, e.index_const(results)), result);
   for (size_t i = 0; i < positions.size(); ++i) (*index)[d.output_spatial[i]] = positions[i];
 }
 
-Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Instr* op, const Index& index,
+Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Destination& to, const Index& index,
                      Contraction* c) {
   scalar::Graph& g = k.graph;
+  const Instr* op = to.value();
   std::vector<const Instr*> outs = outputs(fused);
+  for (const Instr* o : outs)
+    if (o->shape.dims != op->shape.dims) return unimplemented("an epilogue of another shape than the product");
+  if (c->m.size > 1 && c->m.out != 1 && c->n.size > 1 && c->n.out != 1)
+    return unimplemented("a product whose elements would lie apart");
   c->out_buffer = first_output(fused);
   c->out = outs[0]->shape.dtype;
   bool storable = c->out == op->shape.dtype || (is_float(c->out) && byte_size(c->out) == 4) ||

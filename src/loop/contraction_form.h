@@ -27,10 +27,19 @@ inline Dtype accumulate_in(Dtype t) { return is_float(t) && byte_size(t) < 4 ? D
 // A new coordinate of the output.
 Scalar coordinate(Kernel& k, Contraction* c, int64_t extent);
 
-// Fills in the dimensions and coordinates of `dot` with operands of these strides; `index` becomes that of
-// the output in terms of the coordinates.
-void dot_form(Kernel& k, Elements& e, const Instr* dot, const Dims& lhs, const Dims& rhs, Contraction* c,
-              Index* index);
+// Where the elements of a product go.
+struct Destination {
+  const Instr* product = nullptr;
+  std::vector<const Instr*> moves;  // transposes and then reshapes, each the only reader of the one before
+  Dims strides;                     // of the product's dimensions, in what the last of them makes
+
+  const Instr* value() const { return moves.empty() ? product : moves.back(); }
+};
+Destination destination_of(const Instr* product);
+
+// Fills in the dimensions and coordinates of `to.product`, a dot, with operands of these strides; `index` becomes that of
+// `to.value()` in terms of the coordinates.
+void dot_form(Kernel& k, Elements& e, const Destination& to, const Dims& lhs, const Dims& rhs, Contraction* c, Index* index);
 
 // Whether a convolution of arrays in memory multiplies each position's features with a matrix, its output having the
 // positions innermost: with features first, as PyTorch lays images out. That is the product of the kernel with each image.
@@ -38,8 +47,8 @@ bool is_pointwise(const Instr* conv);
 // As dot_form: the kernel is the left side, the positions are the columns.
 void pointwise_form(Kernel& k, Elements& e, const Instr* conv, Contraction* c, Index* index);
 
-// What `fused` computes of the product `op` at `index` becomes the epilogue, stored to the outputs.
-Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Instr* op, const Index& index,
+// What `fused` computes of `to.value()` at `index` becomes the epilogue, stored to the outputs, of the same shape.
+Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Destination& to, const Index& index,
                      Contraction* c);
 
 }  // namespace braze::loop

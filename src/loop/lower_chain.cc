@@ -85,9 +85,6 @@ class ChainLowering {
       found = reads_first();
     }
     if (!found || root_ == first_) return unimplemented("products without rows between");
-    for (const Instr* o : outputs(fused_))
-      if (o->shape.dims != second_->shape.dims)
-        return unimplemented("an epilogue of another shape than the product");
     columns_ = first_->shape.dims.empty() ? 0 : first_->shape.dims.back();
     const Shape& s = root_->shape;
     if (columns_ == 0 || is_complex(s.dtype) || s.rank() == 0 || s.dims.back() != columns_ ||
@@ -111,7 +108,8 @@ class ChainLowering {
     return found;
   }
 
-  Status form(const Instr* dot, const Instr* held, Contraction* c, Index* index) {
+  Status form(const Destination& to, const Instr* held, Contraction* c, Index* index) {
+    const Instr* dot = to.product;
     const Dtype l = dot->operand(0)->shape.dtype, r = dot->operand(1)->shape.dtype;
     View lhs, rhs;
     if (!has_generated_kernel(l, r, dot->shape.dtype) || !view_of(dot->operand(0), lhs, held, left_) ||
@@ -121,7 +119,7 @@ class ChainLowering {
     c->acc = accumulate_in(dot->shape.dtype);
     c->lhs_buffer = lhs.buffer, c->lhs_offset = lhs.offset;
     c->rhs_buffer = rhs.buffer, c->rhs_offset = rhs.offset;
-    dot_form(k_, e_, dot, lhs.strides, rhs.strides, c, index);
+    dot_form(k_, e_, to, lhs.strides, rhs.strides, c, index);
     if (facts_.can_contract && !facts_.can_contract(*c)) return unimplemented("no generated kernel");
     return absl::OkStatus();
   }
@@ -129,7 +127,7 @@ class ChainLowering {
   Status first() {
     Contraction& c = chain_->first;
     Index index;
-    TRY(form(first_, nullptr, &c, &index));
+    TRY(form({first_, {}, strides(first_->shape.dims)}, nullptr, &c, &index));
     c.out_buffer = products_;
     c.out = c.acc;
     c.acc_var = k_.new_var();
@@ -242,7 +240,8 @@ class ChainLowering {
     second_form_ = std::make_shared<Contraction>();
     Contraction& c = *second_form_;
     Index index;
-    TRY(form(second_, root_, &c, &index));
+    const Destination to = destination_of(second_);
+    TRY(form(to, root_, &c, &index));
     if (swapped_) swap_sides(&c);
     const std::vector<ContractionDim> k = proper(c.k), outer = proper(chain_->first.batch), batch = proper(c.batch);
     const bool sums_rows = columns_ == 1 ? k.empty() : k.size() == 1 && k[0].size == columns_ && k[0].lhs == 1;
@@ -252,7 +251,7 @@ class ChainLowering {
       same = batch[d].size == outer[d].size && batch[d].lhs == outer[d].out;
     if (!same) return unimplemented("a second product of other rows than the first");
     bind_parameters(e_, fused_);
-    return epilogue_form(k_, e_, fused_, second_, index, &c);
+    return epilogue_form(k_, e_, fused_, to, index, &c);
   }
 
   // Rows whose tiles fill half of the second level cache; more where the right sides do not stay there.

@@ -25,9 +25,6 @@ class ContractionLowering {
       : k_(k), g_(k.graph), fused_(fused), facts_(facts), e_(k), op_(hero(fused)) {}
 
   Status run() {
-    for (const Instr* o : outputs(fused_))
-      if (o->shape.dims != op_->shape.dims)
-        return unimplemented("an epilogue of another shape than the product");
     bind_parameters(e_, fused_);
     c_ = std::make_shared<Contraction>();
     Dtype l = op_->operand(0)->shape.dtype, r = op_->operand(1)->shape.dtype;
@@ -43,20 +40,24 @@ class ContractionLowering {
     c_->lhs = l, c_->rhs = r;
     c_->acc = accumulate_in(op_->shape.dtype);
     Index index;
-    if (op_->op == Op::kDot) dot_form(k_, e_, op_, lhs.strides, rhs.strides, c_.get(), &index);
+    Destination to{op_, {}, {}};
+    if (op_->op == Op::kDot) to = destination_of(op_);
+    if (op_->op == Op::kDot) dot_form(k_, e_, to, lhs.strides, rhs.strides, c_.get(), &index);
     else if (is_pointwise(op_)) pointwise_form(k_, e_, op_, c_.get(), &index);
     else conv(&index);
     if (facts_.can_contract && !facts_.can_contract(*c_)) {
       c_.reset();
       return loops_instead();
     }
-    TRY(epilogue_form(k_, e_, fused_, op_, index, c_.get()));
+    TRY(epilogue_form(k_, e_, fused_, to, index, c_.get()));
     k_.contraction = c_;
     return absl::OkStatus();
   }
 
  private:
   Status loops_instead() {
+    for (const Instr* o : outputs(fused_))
+      if (o->shape.dims != op_->shape.dims) return unimplemented("an epilogue of another shape than the product");
     if (op_->op == Op::kConvolution) return conv_loops();
     if (needs_view(op_->operand(0)) || needs_view(op_->operand(1)))
       return unimplemented("an operand that is not a view of an array in memory");
