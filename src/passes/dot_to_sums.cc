@@ -62,8 +62,7 @@ bool has_few_columns(const Side& matrix) {
 
 bool runs_along_batch(const Side& matrix) {
   const Dims& dims = matrix.value->shape.dims;
-  return terms(matrix) <= kMostTerms && dims.back() >= kLeastBatch &&
-         absl::c_linear_search(*matrix.batch, static_cast<int64_t>(dims.size()) - 1);
+  return dims.back() >= kLeastBatch && absl::c_linear_search(*matrix.batch, static_cast<int64_t>(dims.size()) - 1);
 }
 
 // Without dimensions of size 1 beyond its batch and contracting ones; these in order: batch, contracting.
@@ -164,8 +163,9 @@ Rewrite rewrite_of(const Instr& dot, const Side& vector, const Side& matrix) {
   if (!is_plain(dot, vector, matrix)) return nullptr;
   if (terms(vector) == 1) return outer;
   if (matrix.contracting->empty() || vector.columns() != 1) return nullptr;
-  if (is_inner(dot, matrix) || has_few_columns(matrix)) return sums;
-  return runs_along_batch(matrix) ? sums_along_batch : nullptr;
+  if (is_inner(dot, matrix)) return runs_along_batch(matrix) ? sums_along_batch : sums;
+  if (has_few_columns(matrix)) return sums;
+  return runs_along_batch(matrix) && terms(matrix) <= kMostTerms ? sums_along_batch : nullptr;
 }
 
 }  // namespace

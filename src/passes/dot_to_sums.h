@@ -15,6 +15,7 @@
 //
 //   dot(x[b,1,m], y[b,1,n])  →  broadcast(x) · broadcast(y) + 0
 //   dot(x[b,k], y[b,k])      →  reduce(x · y)                           b ≥ 64
+//   dot(x[k,b], y[k,b])      →  reduce(x · y)                           in y's own order
 #pragma once
 
 #include "base/status.h"
