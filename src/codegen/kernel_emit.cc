@@ -8,6 +8,7 @@
 #include "codegen/contraction_kernel.h"
 #include "codegen/jit.h"
 #include "codegen/scalar_emit.h"
+#include "codegen/scalar_emit_impl.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
@@ -232,6 +233,50 @@ class PhaseEmitter {
     return scope.width > 1 ? scope.emitter->emit_vector(s) : scope.emitter->emit(s);
   }
 
+  // How a loop carries the values of its accumulators. A minimum of floats is half as many instructions as a maximum, whose
+  // zeros need care: the maximum of lanes is carried as the minimum of their negated values.
+  struct Carried {
+    Scalar next;
+    Scalar term;  // of a maximum so carried: the other operand
+  };
+  std::vector<Carried> carried(const Loop& l, int width) {
+    std::vector<Carried> out;
+    std::vector<Scalar> readers;
+    std::vector<int64_t> inner;
+    collect(l.body, &readers, &inner);
+    for (const Accumulator& a : l.accumulators)
+      for (Scalar s : a.next) {
+        out.push_back({s, {}});
+        readers.push_back(s);
+      }
+    if (width == 1) return out;
+    size_t at = 0;
+    for (const Accumulator& a : l.accumulators)
+      for (int64_t var : a.var) {
+        Carried& c = out[at++];
+        const scalar::Node& n = kernel_.graph[c.next];
+        if (n.op != scalar::Op::kMax || (n.type != Dtype::kF32 && n.type != Dtype::kF64)) continue;
+        const bool alone = std::none_of(readers.begin(), readers.end(), [&](Scalar s) {
+          return s != c.next && kernel_.graph.depends_on(s, var);
+        });
+        for (size_t side = 0; side < 2 && alone; ++side) {
+          const scalar::Node& x = kernel_.graph[n.args[side]];
+          const Scalar other = n.args[1 - side];
+          if (x.op == scalar::Op::kVar && x.imm == var && !kernel_.graph.depends_on(other, var)) c.term = other;
+        }
+      }
+    return out;
+  }
+  llvm::Value* next_of(Scope& scope, const Carried& c, llvm::Value* now) {
+    if (!c.term) return wide(scope, c.next);
+    OpEmitter op(b_, target_);
+    return op.operation(scalar::Op::kMin, kernel_.graph.type(c.term), {now, b_.CreateFNeg(wide(scope, c.term))});
+  }
+  void negate(std::vector<llvm::Value*>& v, const std::vector<Carried>& as) {
+    for (size_t k = 0; k < v.size(); ++k)
+      if (as[k].term) v[k] = b_.CreateFNeg(v[k]);
+  }
+
   void hoist_invariants(Scope& scope, const Loop& l) {
     std::vector<Scalar> roots;
     std::vector<int64_t> inner{l.var};
@@ -282,6 +327,8 @@ class PhaseEmitter {
     for (const Accumulator& a : l.accumulators)
       for (Scalar i : a.init) start.push_back(wide(scope, i));
     if (never_runs(l)) return bind_results(scope, l, start);
+    const std::vector<Carried> as = carried(l, scope.width);
+    negate(start, as);
     llvm::Value* n = extent(scope, l);
     hoist_invariants(scope, l);
     llvm::BasicBlock* before = b_.GetInsertBlock();
@@ -300,8 +347,7 @@ class PhaseEmitter {
     bind_accumulators(scope, l, acc);
     body(scope, l.body);
     std::vector<llvm::Value*> next;
-    for (const Accumulator& a : l.accumulators)
-      for (Scalar s : a.next) next.push_back(wide(scope, s));
+    for (const Carried& c : as) next.push_back(next_of(scope, c, acc[next.size()]));
     scope.emitter->close_scope(open);
     scope.bound.resize(bound);
     llvm::Value* i1 = b_.CreateAdd(i, b_.getInt64(1), "", true, true);
@@ -317,6 +363,7 @@ class PhaseEmitter {
       if (!runs) p->addIncoming(start[k], before);
       result.push_back(p);
     }
+    negate(result, as);
     bind_results(scope, l, result);
   }
 
@@ -393,11 +440,14 @@ class PhaseEmitter {
     for (const Accumulator& a : l.accumulators)
       for (Scalar s : a.identity) start.push_back(inner->emitter->emit_vector(s));
     if (!never_runs(l)) hoist_invariants(*inner, l);
+    carried_ = carried(l, w);
+    negate(start, carried_);
 
     llvm::Value* whole = b_.CreateAnd(n, b_.getInt64(-static_cast<int64_t>(w)));
     std::vector<llvm::Value*> acc = start;
     if (l.count || l.extent >= w) acc = whole_vectors(*inner, l, whole, start);
     if (l.count || l.extent % w != 0) acc = tail_vector(*inner, l, n, whole, acc);
+    negate(acc, carried_);
     std::vector<llvm::Value*> results;
     size_t k = 0;
     for (const Accumulator& a : l.accumulators) {
@@ -481,10 +531,11 @@ class PhaseEmitter {
     scope.masked = mask != nullptr;
     bind(scope, l.var, i);
     bind_accumulators(scope, l, acc);
+    const std::vector<Carried> as = carried_;  // loops inside have their own
     body(scope, l.body);
     std::vector<llvm::Value*> next;
-    for (const Accumulator& a : l.accumulators)
-      for (Scalar s : a.next) next.push_back(scope.emitter->emit_vector(s));
+    for (const Carried& c : as) next.push_back(next_of(scope, c, acc[next.size()]));
+    carried_ = as;
     scope.emitter->set_mask(nullptr);
     scope.masked = false;
     scope.emitter->close_scope(open);
@@ -538,6 +589,7 @@ class PhaseEmitter {
   const EmitOptions& options_;
   llvm::Function* function_ = nullptr;
   std::vector<BufferBinding> buffers_;
+  std::vector<Carried> carried_;  // by the vector loop that is being emitted
   absl::flat_hash_set<int64_t> loaded_;  // buffers that something loads from
 };
 

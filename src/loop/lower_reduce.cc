@@ -485,6 +485,8 @@ void ReduceLowering::close_frame(Frame& f, double work) {
     f.phase.body.push_back(make_loop(f.blocks ? f.blocks : f.columns));
   }
   f.phase.width = commutes_ || column_ ? choose_width(k_, facts_, true, index_nodes_) : 1;
+  // Of rows shorter than a vector no more lanes than they have elements are combined.
+  while (!column_ && !split_ && f.phase.width / 2 >= loop_extents().back() && f.phase.width > 1) f.phase.width /= 2;
   if (column_ && facts_.vector_bits < 512) f.phase.width = column_width(f.phase.width, f.columns->extent);
   f.phase.grain = choose_grain(k_, work);
   k_.phases.push_back(std::move(f.phase));
