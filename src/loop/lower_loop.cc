@@ -65,8 +65,11 @@ Result<Space> space_of(const Computation& fused) {
 
 struct Candidate {
   Kernel kernel;
-  int64_t irregular = 0;
+  int64_t step = 1;       // elements of an iteration
+  int64_t irregular = 0;  // in it
   Status status;
+
+  bool is_better_than(const Candidate& other) const { return irregular * other.step < other.irregular * step; }
 };
 
 // How many neighbours of `i`, of as many elements as the kernel's results, come from as many
@@ -103,7 +106,7 @@ int64_t interleaved(const Computation& fused, const Dims& dims) {
 // `step` neighbours.
 Candidate build(const Kernel& base, const Computation& fused, const Space& space,
                 const Facts& facts, int64_t split, int64_t step) {
-  Candidate c{base, 0, absl::OkStatus()};
+  Candidate c{base, step, 0, absl::OkStatus()};
   Kernel& k = c.kernel;
   scalar::Graph& g = k.graph;
   const std::vector<const Instr*>& outs = space.values;
@@ -179,7 +182,7 @@ Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts) {
   bool have = false;
   const auto consider = [&](int64_t split, int64_t neighbours) {
     Candidate c = build(k, fused, space, facts, split, neighbours);
-    if (c.status.ok() && (!have || c.irregular < best.irregular)) {
+    if (c.status.ok() && (!have || c.is_better_than(best))) {
       best = std::move(c);
       have = true;
     }
@@ -195,10 +198,13 @@ Status lower_loop(Kernel& k, const Computation& fused, const Facts& facts) {
   // A few elements that come from different places, or several times from one: an iteration makes
   // all of them.
   constexpr int32_t kMostNodes = 400;
-  if (best.irregular > 0 && !facts.trial && step == 1 && dims.back() > 1 &&
-      dims.back() <= kMostNeighbours && best.kernel.graph.size() < kMostNodes &&
-      product(dims) >= 8 * dims.back())
-    TRY(consider(0, dims.back()));
+  if (!facts.trial && step == 1 && rank > 0 && dims.back() > 1 && dims.back() <= kMostNeighbours &&
+      best.kernel.graph.size() < kMostNodes) {
+    for (int64_t split = 0; split < std::max<int64_t>(rank - 1, 1) && best.irregular > 0; ++split) {
+      if (product(DimSpan(dims.data() + split, dims.size() - split)) < 8 * dims.back()) break;
+      TRY(consider(split, dims.back()));
+    }
+  }
   if (best.kernel.phases[0].width > 1 && step == 1 && !facts.trial &&
       lower_pieces(k, fused, space.values, facts))
     return absl::OkStatus();
