@@ -231,11 +231,13 @@ class Fuser {
            });
   }
 
-  std::string_view edge_refusal(const Instr& i, const Instr& user, const Group&) {
+  std::string_view edge_refusal(const Instr& i, const Instr& user, const Group& g) {
+    if (g.heavy && !is_contraction(*g.members[0]) && is_storable(i) && !is_contraction(user)) return "stored so by the product";
     bool computes = !def(i).has(kMovement) && i.op != Op::kBroadcast;
     if (is_contraction(user) || operand_side_.contains(&user)) {
       const bool view = i.op == Op::kTranspose || i.op == Op::kSlice || i.op == Op::kReshape;
       if (user.op == Op::kConvolution || !view) return "operand of a contraction";
+      if (is_storable(i) && ends_better(i)) return "stored so by the product";
       operand_side_.insert(&i);
       return "";
     }
@@ -249,6 +251,37 @@ class Fuser {
         (def(i).has(kExpensive) || repeats_much(i, user)) && !reads_reduction(i))
       return "would be computed repeatedly";
     return "";
+  }
+
+  // Whether this is a transpose of a product that nothing else reads, which the product's kernel may store: its last
+  // dimension is the last free one of an operand.
+  bool is_storable(const Instr& i) const {
+    constexpr int64_t kLeastColumns = 8;
+    if (i.op != Op::kTranspose || i.operand(0)->op != Op::kDot || live_users(*i.operand(0)) != 1) return false;
+    return i.shape.dims.back() >= kLeastColumns && operand_of_last(*i.operand(0), last_before(i)) >= 0;
+  }
+  static int64_t last_before(const Instr& transpose) { return transpose.as<DimsAttrs>().dimensions.back(); }
+  // Of which operand dimension d of a product is the last free dimension; -1: of none.
+  static int operand_of_last(const Instr& dot, int64_t d) {
+    const int64_t rank = dot.shape.rank();
+    const auto batch = static_cast<int64_t>(dot.as<DotAttrs>().lhs_batch.size());
+    const int64_t of_lhs = dot.operand(0)->shape.rank() - batch - static_cast<int64_t>(dot.as<DotAttrs>().lhs_contracting.size());
+    if (d < batch) return -1;
+    return d == batch + of_lhs - 1 ? 0 : d == rank - 1 ? 1 : -1;
+  }
+  // Whether the product had rather store its transpose: its columns then lie beside each other in the operand that they
+  // come from, and did not before.
+  static bool ends_better(const Instr& transpose) {
+    const Instr& dot = *transpose.operand(0);
+    return !are_adjacent(dot, dot.shape.rank() - 1) && are_adjacent(dot, last_before(transpose));
+  }
+  static bool are_adjacent(const Instr& dot, int64_t d) {
+    const auto& a = dot.as<DotAttrs>();
+    const int k = operand_of_last(dot, d);
+    if (k < 0) return false;
+    const int64_t inner = dot.operand(k)->shape.rank() - 1;
+    const auto has_inner = [&](const Dims& dims) { return std::find(dims.begin(), dims.end(), inner) != dims.end(); };
+    return !has_inner(k == 0 ? a.lhs_batch : a.rhs_batch) && !has_inner(k == 0 ? a.lhs_contracting : a.rhs_contracting);
   }
 
   // Many steps that leading dimensions repeat; what is repeated along vectors is computed once for them.
