@@ -84,6 +84,7 @@ GemmSpec swap_sides(const GemmSpec& spec) {
   std::swap(s.out_m, s.out_n);
   std::swap(s.lhs_buffer, s.rhs_buffer);
   std::swap(s.lhs_offset, s.rhs_offset);
+  std::swap(s.lhs_starts, s.rhs_starts);
   for (GemmBatchDim& d : s.batch) std::swap(d.lhs, d.rhs);
   for (GemmContractedDim& d : s.k) std::swap(d.lhs, d.rhs);
   return s;
@@ -95,9 +96,20 @@ void GemmFrame::enter(Value* kernel_buffers) {
     Value* p = e.b.CreateAlignedLoad(e.ptr_type(), e.at(buffers, 8 * i), llvm::Align(8));
     return e.at(p, offset * byte_size(t));
   };
+  auto further = [&](Value* p, const std::vector<GemmStart>& starts, Dtype t) {
+    for (const GemmStart& g : starts) {
+      llvm::Type* type = e.b.getIntNTy(static_cast<unsigned>(bit_size(g.index)));
+      Value* i = e.b.CreateAlignedLoad(type, pointer(g.buffer, 0, g.index), llvm::Align(static_cast<uint64_t>(byte_size(g.index))));
+      i = is_signed_int(g.index) ? e.b.CreateSExt(i, e.i64_type()) : e.b.CreateZExt(i, e.i64_type());
+      if (!is_signed_int(g.index)) i = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, i, e.i64(g.most));
+      i = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, e.min(i, e.i64(g.most)), e.i64(0));
+      p = e.at(p, e.mul(i, g.stride * byte_size(t)));
+    }
+    return p;
+  };
   const GemmSpec& p = s.spec;
-  lhs = pointer(p.lhs_buffer, p.lhs_offset, p.lhs);
-  rhs = pointer(p.rhs_buffer, p.rhs_offset, p.rhs);
+  lhs = further(pointer(p.lhs_buffer, p.lhs_offset, p.lhs), p.lhs_starts, p.lhs);
+  rhs = further(pointer(p.rhs_buffer, p.rhs_offset, p.rhs), p.rhs_starts, p.rhs);
   out = pointer(p.out_buffer, p.out_offset, p.out);
   if (s.parts > 1 || s.prepack) {
     work = pointer(p.workspace_buffer, p.workspace_offset, Dtype::kS8);

@@ -33,6 +33,14 @@ struct GemmContractedDim {
   int64_t size = 1, lhs = 0, rhs = 0;
 };
 
+// Elements that an operand's first one lies further: min(max(i, 0), most) * stride, where i, of type `index`, is the first
+// element of a buffer.
+struct GemmStart {
+  int buffer = 0;
+  Dtype index = Dtype::kS64;
+  int64_t most = 0, stride = 0;
+};
+
 struct GemmSpec {
   Dtype lhs = Dtype::kF32, rhs = Dtype::kF32;
   Dtype acc = Dtype::kF32;  // f32, f64, s32, s64 (or the unsigned ones)
@@ -45,6 +53,7 @@ struct GemmSpec {
   int64_t lhs_m = 0, rhs_n = 0, out_m = 0, out_n = 1;  // strides
   int lhs_buffer = 0, rhs_buffer = 1, out_buffer = 2, workspace_buffer = 3;
   int64_t lhs_offset = 0, rhs_offset = 0, out_offset = 0;  // elements, from the buffer's start
+  std::vector<GemmStart> lhs_starts, rhs_starts;           // added to these
   int64_t workspace_offset = 0;                            // bytes, where the kernel's part starts
   // Whether out may hold partial sums while the kernel runs: false if an epilogue reads memory that
   // overlaps it (an in-place residual).

@@ -52,6 +52,19 @@ bool reshape_view(View& v, const Dims& from, const Dims& to) {
   return o == old.size();
 }
 
+// The starts of a dynamic slice of what `v` shows: each is a constant, or a parameter of one element.
+bool add_starts(const Instr* slice, View& v) {
+  for (size_t d = 0; d < v.strides.size(); ++d) {
+    const int64_t most = slice->operand(0)->shape.dims[d] - slice->shape.dims[d];
+    const Instr* start = slice->operand(static_cast<int64_t>(d) + 1);
+    if (most == 0) continue;
+    if (start->op == Op::kConstant) v.offset += std::clamp<int64_t>(start->literal().get_int(0), 0, most) * v.strides[d];
+    else if (start->op == Op::kParameter) v.starts.push_back({start->parameter_number(), most, v.strides[d]});
+    else return false;
+  }
+  return true;
+}
+
 bool contains(const Dims& d, int64_t v) { return std::find(d.begin(), d.end(), v) != d.end(); }
 
 // Groups the output's free dimensions of one side: those that merge with the innermost one form m
@@ -116,14 +129,15 @@ void unmerge(Kernel& k, Elements& e, Contraction* c, const Free& f, int64_t size
 
 bool view_of(const Instr* i, View& v, const Instr* held, int64_t held_buffer) {
   if (i == held || i->op == Op::kParameter) {
-    v = {i == held ? held_buffer : i->parameter_number(), 0, strides(i->shape.dims)};
+    v = {i == held ? held_buffer : i->parameter_number(), 0, {}, strides(i->shape.dims)};
     return true;
   }
   const bool moves = i->op == Op::kTranspose || i->op == Op::kBroadcast || i->op == Op::kSlice ||
-                     i->op == Op::kReshape;
+                     i->op == Op::kReshape || i->op == Op::kDynamicSlice;
   if (!moves || i->shape.elements() == 0 || !view_of(i->operand(0), v, held, held_buffer)) return false;
   const Dims inner = v.strides;
   if (i->op == Op::kReshape) return reshape_view(v, i->operand(0)->shape.dims, i->shape.dims);
+  if (i->op == Op::kDynamicSlice) return add_starts(i, v);
   if (i->op == Op::kSlice) {
     const SliceAttrs& a = i->as<SliceAttrs>();
     for (size_t d = 0; d < inner.size(); ++d) {
@@ -260,6 +274,7 @@ void pointwise_form(Kernel& k, Elements& e, const Instr* conv, Contraction* c, I
   const Dims out_at = strides(out), in_at = strides(in), kernel_at = strides(kernel);
   std::swap(c->lhs_buffer, c->rhs_buffer);
   std::swap(c->lhs_offset, c->rhs_offset);
+  std::swap(c->lhs_starts, c->rhs_starts);
   const int64_t groups = a.feature_groups, features = kernel[d.kernel_input], results = out[d.output_feature] / groups;
   index->resize(out.size());
   c->batch.push_back({groups, results * kernel_at[d.kernel_output], features * in_at[d.input_feature],

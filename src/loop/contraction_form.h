@@ -13,10 +13,11 @@ namespace braze::loop {
 // Where an operand's elements are in the buffer that it is read from.
 struct View {
   int64_t buffer = 0, offset = 0;
+  std::vector<DynamicStart> starts;
   Dims strides;
 };
 
-// Follows transposes, broadcasts, slices and reshapes to a parameter, or to `held`, whose elements lie
+// Follows transposes, broadcasts, slices, static or dynamic, and reshapes to a parameter, or to `held`, whose elements lie
 // row-major in `held_buffer`; false if the operand is a view of neither.
 bool view_of(const Instr* i, View& v, const Instr* held = nullptr, int64_t held_buffer = -1);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loop/interpret.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -191,6 +192,16 @@ class Machine : public scalar::EvalEnv {
 
   Status contraction(const Contraction& c) { return c.is_conv ? conv(c) : gemm(c); }
 
+  int64_t further(const std::vector<DynamicStart>& starts) {
+    int64_t offset = 0;
+    for (const DynamicStart& s : starts) {
+      const Dtype t = k_.buffers[static_cast<size_t>(s.buffer)].dtype;
+      const int64_t i = load(s.buffer, t, 0).i;
+      offset += (i < 0 && !is_signed_int(t) ? s.most : std::clamp<int64_t>(i, 0, s.most)) * s.stride;
+    }
+    return offset;
+  }
+
   Status gemm(const Contraction& c) {
     std::vector<ContractionDim> out = c.batch;
     out.push_back(c.m);
@@ -200,8 +211,9 @@ class Machine : public scalar::EvalEnv {
     for (auto& d : c.k) ks.push_back(d.size);
     if (product(sizes) == 0) return absl::OkStatus();
     Dims at(sizes.size(), 0);
+    const int64_t first_lhs = c.lhs_offset + further(c.lhs_starts), first_rhs = c.rhs_offset + further(c.rhs_starts);
     do {
-      int64_t lhs = c.lhs_offset, rhs = c.rhs_offset, place = 0;
+      int64_t lhs = first_lhs, rhs = first_rhs, place = 0;
       for (size_t d = 0; d < out.size(); ++d) {
         lhs += at[d] * out[d].lhs, rhs += at[d] * out[d].rhs, place += at[d] * out[d].out;
       }

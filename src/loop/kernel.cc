@@ -110,6 +110,8 @@ class Printer {
                             name(c.acc), " out ", name(c.out), " b", c.lhs_buffer, " b",
                             c.rhs_buffer, " -> b", c.out_buffer);
     if (c.lhs_offset || c.rhs_offset) t += str_cat(" from ", c.lhs_offset, " ", c.rhs_offset);
+    for (const auto& [side, starts] : {std::pair{"lhs", &c.lhs_starts}, std::pair{"rhs", &c.rhs_starts}})
+      for (const DynamicStart& s : *starts) t += str_cat(" ", side, " at b", s.buffer, " <= ", s.most, " * ", s.stride);
     if (c.is_conv) {
       const ConvDims& d = c.conv.dims;
       t += str_cat(" lhs [", join(c.lhs_dims), "] rhs [", join(c.rhs_dims), "] out [",

@@ -96,11 +96,17 @@ struct Phase {
 struct ContractionDim {
   int64_t size = 1, lhs = 0, rhs = 0, out = 0;  // strides in elements
 };
+// A step of an operand's first element that is known when the kernel runs: min(max(i, 0), most) * stride elements, where i
+// is the only element of a buffer (a dynamic slice's start).
+struct DynamicStart {
+  int64_t buffer = 0, most = 0, stride = 0;
+};
 struct Contraction {
   bool is_conv = false;
   Dtype lhs = Dtype::kF32, rhs = Dtype::kF32, acc = Dtype::kF32;
   int64_t lhs_buffer = 0, rhs_buffer = 1;
   int64_t lhs_offset = 0, rhs_offset = 0;  // GEMM: elements from the buffer's start
+  std::vector<DynamicStart> lhs_starts, rhs_starts;  // GEMM: added to these
   // GEMM: out[batch, m, n] = sum over k.
   std::vector<ContractionDim> batch, k;
   ContractionDim m, n;

@@ -24,7 +24,7 @@ namespace {
   [[maybe_unused]] const auto& [t1, t2, t3] = t;
   [[maybe_unused]] const auto& [m1, m2, m3, m4] = m;
   [[maybe_unused]] const auto& [c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15, c16,
-                                c17, c18, c19, c20, c21] = c;
+                                c17, c18, c19, c20, c21, c22, c23] = c;
   [[maybe_unused]] const auto& [d1, d2, d3, d4] = d;
   [[maybe_unused]] const auto& [n1, n2, n3, n4] = n;
   [[maybe_unused]] const auto& [w1, w2, w3, w4, w5, w6, w7] = w;
@@ -148,6 +148,10 @@ class Writer {
     out_.numbers(std::vector<Dtype>{c.lhs, c.rhs, c.acc, c.out});
     out_.numbers(std::vector<int64_t>{c.lhs_buffer, c.rhs_buffer, c.out_buffer, c.acc_var, c.lhs_offset,
                                       c.rhs_offset});
+    for (const auto* starts : {&c.lhs_starts, &c.rhs_starts}) {
+      out_.number(static_cast<int64_t>(starts->size()));
+      for (const DynamicStart& s : *starts) out_.numbers(std::vector<int64_t>{s.buffer, s.most, s.stride});
+    }
     dims(c.batch);
     dims(c.k);
     dim(c.m);

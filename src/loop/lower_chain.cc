@@ -113,7 +113,7 @@ class ChainLowering {
     const Dtype l = dot->operand(0)->shape.dtype, r = dot->operand(1)->shape.dtype;
     View lhs, rhs;
     if (!has_generated_kernel(l, r, dot->shape.dtype) || !view_of(dot->operand(0), lhs, held, left_) ||
-        !view_of(dot->operand(1), rhs, held, left_) || dot->shape.elements() == 0)
+        !view_of(dot->operand(1), rhs, held, left_) || dot->shape.elements() == 0 || !lhs.starts.empty() || !rhs.starts.empty())
       return unimplemented("operands of a chain that are not views of arrays in memory");
     c->lhs = l, c->rhs = r;
     c->acc = accumulate_in(dot->shape.dtype);

@@ -16,7 +16,7 @@ using scalar::Value;
 // Whether an operand is read through a slice or a reshape: fused only where that is free.
 bool needs_view(const Instr* i) {
   while (i->op == Op::kTranspose) i = i->operand(0);
-  return i->op == Op::kSlice || i->op == Op::kReshape;
+  return i->op == Op::kSlice || i->op == Op::kDynamicSlice || i->op == Op::kReshape;
 }
 
 class ContractionLowering {
@@ -31,6 +31,7 @@ class ContractionLowering {
     View lhs, rhs;
     bool direct = has_generated_kernel(l, r, op_->shape.dtype) && view_of(op_->operand(0), lhs) &&
                   view_of(op_->operand(1), rhs) && op_->shape.elements() > 0;
+    c_->lhs_starts = lhs.starts, c_->rhs_starts = rhs.starts;
     c_->lhs_buffer = lhs.buffer, c_->lhs_offset = lhs.offset;
     c_->rhs_buffer = rhs.buffer, c_->rhs_offset = rhs.offset;
     if (direct && op_->op == Op::kConvolution)

@@ -235,7 +235,7 @@ class Fuser {
     if (g.heavy && !is_contraction(*g.members[0]) && is_storable(i) && !is_contraction(user)) return "stored so by the product";
     bool computes = !def(i).has(kMovement) && i.op != Op::kBroadcast;
     if (is_contraction(user) || operand_side_.contains(&user)) {
-      const bool view = i.op == Op::kTranspose || i.op == Op::kSlice || i.op == Op::kReshape;
+      const bool view = i.op == Op::kTranspose || i.op == Op::kSlice || i.op == Op::kDynamicSlice || i.op == Op::kReshape;
       if (user.op == Op::kConvolution || !view) return "operand of a contraction";
       if (is_storable(i) && ends_better(i)) return "stored so by the product";
       operand_side_.insert(&i);

@@ -41,6 +41,48 @@ TEST(ViewOperand, HeadsOfOneArray) {
     }
 }
 
+// A layer of weights that lie one behind the other, chosen when the program runs. `agree` fills integers with 0..4 by
+// position, so each start is an element of a list: in range, or clamped at either end.
+TEST(ViewOperand, DynamicSlices) {
+  for (const char* t : {"f32", "f64", "bf16", "s32"})
+    for (const char* index : {"s32", "s64", "u8"})
+      for (const char* start : {"0", "2", "4"})
+        for (int rows : {1, 5, 40}) {
+          const std::string lines = str_cat(
+              " w = ", t, "[3,24,17] parameter(0)\n x = ", t, "[", rows, ",24] parameter(1)\n list = ", index,
+              "[5] parameter(2)\n one = ", index, "[1] slice(list), slice={[", start, ":", start[0] - '0' + 1, "]}\n two = ", index,
+              "[1] constant({2})\n less = ", index, "[1] subtract(one, two)\n i = ", index, "[] reshape(less)\n z = ", index,
+              "[] constant(0)\n l = ", t, "[1,24,17] dynamic-slice(w, i, z, z), dynamic_slice_sizes={1,24,17}\n m = ", t,
+              "[24,17] reshape(l)\n p = ", t, "[", rows, ",17] dot(x, m)", kPlain, "\n j = ", index, "[] add(i, i)\n c = ", t,
+              "[24,9] parameter(3)\n s = ", t, "[17,9] dynamic-slice(c, j, z), dynamic_slice_sizes={17,9}\n ROOT r = ", t, "[", rows,
+              ",9] dot(p, s)", kPlain, "\n");
+          SCOPED_TRACE(lines);
+          auto exe = agree(program(lines), t[0] == 'b' ? 5e-2 : 1e-5);
+          ASSERT_NE(exe, nullptr);
+          if (t[0] == 'f' && rows == 40) EXPECT_LE(exe->stats().kernels, 4);  // two products, two starts
+        }
+}
+
+// A loop over layers reads each where it lies, while what the loop carries changes.
+TEST(ViewOperand, LoopOverLayers) {
+  EXPECT_NE(agree("HloModule m\n"
+                  "body { p = (s32[], f32[6,16], f32[5,16,16]) parameter(0)\n i = s32[] get-tuple-element(p), index=0\n"
+                  " x = f32[6,16] get-tuple-element(p), index=1\n w = f32[5,16,16] get-tuple-element(p), index=2\n"
+                  " z = s32[] constant(0)\n l = f32[1,16,16] dynamic-slice(w, i, z, z), dynamic_slice_sizes={1,16,16}\n"
+                  " m = f32[16,16] reshape(l)\n d = f32[6,16] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                  " t = f32[6,16] tanh(d)\n u = f32[1,16,16] negate(l)\n v = f32[5,16,16] dynamic-update-slice(w, u, i, z, z)\n"
+                  " one = s32[] constant(1)\n n = s32[] add(i, one)\n ROOT r = (s32[], f32[6,16], f32[5,16,16]) tuple(n, t, v) }\n"
+                  "more { p = (s32[], f32[6,16], f32[5,16,16]) parameter(0)\n i = s32[] get-tuple-element(p), index=0\n"
+                  " e = s32[] constant(5)\n ROOT c = pred[] compare(i, e), direction=LT }\n"
+                  "ENTRY e { x = f32[6,16] parameter(0)\n w = f32[5,16,16] parameter(1)\n z = s32[] constant(0)\n"
+                  " s = (s32[], f32[6,16], f32[5,16,16]) tuple(z, x, w)\n"
+                  " l = (s32[], f32[6,16], f32[5,16,16]) while(s), condition=more, body=body\n"
+                  " a = f32[6,16] get-tuple-element(l), index=1\n b = f32[5,16,16] get-tuple-element(l), index=2\n"
+                  " ROOT r = (f32[6,16], f32[5,16,16]) tuple(a, b) }\n",
+                  1e-5),
+            nullptr);
+}
+
 TEST(ViewOperand, Reshapes) {
   const char* rows[] = {
       // Dimensions of 1 come and go.
