@@ -9,8 +9,13 @@
 namespace braze {
 namespace {
 
-// Rows, columns and terms: smaller products are better done in a loop.
-constexpr int64_t kFewest = 8;
+// Rows, columns and terms: smaller products are better done in a loop. Of fewer rows a loop is good if it runs along the
+// columns of a matrix, for up to three of them.
+constexpr int64_t kFewest = 8, kFewestOfMatrix = 64, kFewestRows = 4;
+
+bool sums_along_rows(const Instr& matrix, const Dims& contracting) {
+  return std::find(contracting.begin(), contracting.end(), matrix.shape.rank() - 1) != contracting.end();
+}
 
 bool is_large(const Instr& dot) {
   const auto& a = dot.as<DotAttrs>();
@@ -20,7 +25,10 @@ bool is_large(const Instr& dot) {
   for (int64_t d : a.lhs_batch) batch *= lhs[d];
   const int64_t rows = dot.operand(0)->shape.elements() / std::max<int64_t>(terms * batch, 1);
   const int64_t columns = dot.operand(1)->shape.elements() / std::max<int64_t>(terms * batch, 1);
-  return std::min({rows, columns, terms}) >= kFewest;
+  if (std::min({rows, columns, terms}) >= kFewest) return true;
+  const bool along = rows > columns ? sums_along_rows(*dot.operand(0), a.lhs_contracting)
+                                    : sums_along_rows(*dot.operand(1), a.rhs_contracting);
+  return std::min(terms, std::max(rows, columns)) >= kFewestOfMatrix && (along || std::min(rows, columns) >= kFewestRows);
 }
 
 bool is_complex_product(const Instr& i) {

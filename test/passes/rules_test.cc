@@ -364,6 +364,12 @@ std::vector<Row> other_rows() {
             " w = (f32[14], pred[]) while(s), condition=c, body=b\n ROOT r = f32[14] get-tuple-element(w), index=0\n",
        "c {\n s = (f32[14], pred[]) parameter(0)\n ROOT r = pred[] get-tuple-element(s), index=1\n}\n"
        "b {\n ROOT s = (f32[14], pred[]) parameter(0)\n}\n"},
+      {"complex-dot: large ones", true,  // one row, summed along those of the matrix
+       " x = c64[1,70] parameter(0)\n w = c64[80,70] parameter(1)\n"
+       " ROOT r = c64[1,80] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n"},
+      {"complex-dot: large ones", false,  // along its columns
+       " x = c64[1,70] parameter(0)\n w = c64[70,80] parameter(1)\n"
+       " ROOT r = c64[1,80] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
       {"complex-dot: large ones", true,
        " x = c64[8,9] parameter(0)\n y = c64[9,10] parameter(1)\n"
        " ROOT d = c64[8,10] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
