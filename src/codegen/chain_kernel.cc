@@ -14,6 +14,7 @@
 #include "codegen/contraction_emit.h"
 #include "codegen/contraction_kernel.h"
 #include "codegen/gemm.h"
+#include "codegen/gemm_kernel.h"
 #include "codegen/jit.h"
 #include "llvm/IR/Module.h"
 
@@ -55,6 +56,7 @@ struct Layout {
     s.lhs_buffer = operand(product, kLeft), s.rhs_buffer = operand(product, kRight);
     s.out_buffer = operand(product, kOut), s.workspace_buffer = operand(product, kWork);
     s.lhs_offset = s.rhs_offset = 0;
+    s.lhs_starts.clear(), s.rhs_starts.clear();
     return s;
   }
 
@@ -175,8 +177,9 @@ class ChainEmitter {
   Bases bases(Emit& e, int p) {
     const Contraction& c = product(p);
     Bases b;
-    if (p == 0) b.left = e.at(given(e, c.lhs_buffer), c.lhs_offset * byte_size(c.lhs));
-    b.right = e.at(given(e, c.rhs_buffer), c.rhs_offset * byte_size(c.rhs));
+    const GemmSpec whole = product_spec(c);
+    if (p == 0) b.left = from_starts(e, e.at(given(e, c.lhs_buffer), c.lhs_offset * byte_size(c.lhs)), c.lhs, e.arg(0), whole.lhs_starts);
+    b.right = from_starts(e, e.at(given(e, c.rhs_buffer), c.rhs_offset * byte_size(c.rhs)), c.rhs, e.arg(0), whole.rhs_starts);
     if (p == 1) b.out = given(e, c.out_buffer);
     b.work = e.at(given(e, layout_.buffers), p == 0 ? 0 : chain_.batches * part_[0].workspace_bytes);
     return b;

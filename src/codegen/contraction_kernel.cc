@@ -16,13 +16,9 @@ namespace {
 
 using loop::Contraction;
 
-GemmSpec gemm_spec(const loop::Kernel& k, int workspace) {
-  const Contraction& c = *k.contraction;
+GemmSpec gemm_spec(const Contraction& c, int workspace) {
   GemmSpec s = product_spec(c);
   s.workspace_buffer = workspace;
-  for (auto [from, to] : {std::pair{&c.lhs_starts, &s.lhs_starts}, std::pair{&c.rhs_starts, &s.rhs_starts}})
-    for (const loop::DynamicStart& d : *from)
-      to->push_back({static_cast<int>(d.buffer), k.buffers[static_cast<size_t>(d.buffer)].dtype, d.most, d.stride});
   return s;
 }
 
@@ -259,6 +255,8 @@ GemmSpec product_spec(const Contraction& c) {
   s.rhs_buffer = static_cast<int>(c.rhs_buffer);
   s.out_buffer = static_cast<int>(c.out_buffer);
   s.lhs_offset = c.lhs_offset, s.rhs_offset = c.rhs_offset;
+  for (auto [from, to] : {std::pair{&c.lhs_starts, &s.lhs_starts}, std::pair{&c.rhs_starts, &s.rhs_starts}})
+    for (const loop::DynamicStart& d : *from) to->push_back({static_cast<int>(d.buffer), d.type, d.most, d.stride});
   return s;
 }
 
@@ -274,7 +272,7 @@ void set_product_epilogue(ContractionHooks& hooks, const loop::Kernel& kernel, c
 }
 
 bool contraction_supported(const Contraction& c, const Target& target) {
-  return c.is_conv ? conv_supported(conv_spec(c, 3), target) : gemm_supported(product_spec(c), target);
+  return c.is_conv ? conv_supported(conv_spec(c, 3), target) : gemm_supported(gemm_spec(c, 3), target);
 }
 
 Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Target& target) {
@@ -287,7 +285,7 @@ Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Targe
     set_epilogue(hooks, {kernel, target, false, true});
     return plan_conv(conv_spec(c, workspace), own, "contraction", hooks);
   }
-  GemmSpec spec = gemm_spec(kernel, workspace);
+  GemmSpec spec = gemm_spec(c, workspace);
   const bool swap = wants_swap(spec);
   if (swap) spec = swap_sides(spec);
   set_epilogue(hooks, {kernel, target, swap, true});
@@ -325,7 +323,7 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
     hooks.read_in_place = read_in_place(kernel);
     ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), own, hooks));
   } else {
-    GemmSpec spec = gemm_spec(kernel, workspace);
+    GemmSpec spec = gemm_spec(c, workspace);
     bool swap = wants_swap(spec);
     if (swap) spec = swap_sides(spec);
     set_epilogue(hooks, {kernel, target, swap, options.inputs_constant});

@@ -90,26 +90,31 @@ GemmSpec swap_sides(const GemmSpec& spec) {
   return s;
 }
 
+Value* from_starts(Emit& e, Value* p, Dtype t, Value* buffers, const std::vector<GemmStart>& starts) {
+  for (const GemmStart& s : starts) {
+    Value* at = e.b.CreateAlignedLoad(e.ptr_type(), e.at(buffers, 8 * s.buffer), llvm::Align(8));
+    llvm::Type* type = e.b.getIntNTy(static_cast<unsigned>(bit_size(s.type)));
+    Value* i = e.b.CreateAlignedLoad(type, at, llvm::Align(static_cast<uint64_t>(byte_size(s.type))));
+    if (is_signed_int(s.type)) {
+      i = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, e.b.CreateSExt(i, e.i64_type()), e.i64(0));
+    } else {
+      i = e.b.CreateZExt(i, e.i64_type());
+    }
+    i = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, i, e.i64(s.most));
+    p = e.at(p, e.mul(i, s.stride * byte_size(t)));
+  }
+  return p;
+}
+
 void GemmFrame::enter(Value* kernel_buffers) {
   buffers = kernel_buffers;
   auto pointer = [&](int i, int64_t offset, Dtype t) {
     Value* p = e.b.CreateAlignedLoad(e.ptr_type(), e.at(buffers, 8 * i), llvm::Align(8));
     return e.at(p, offset * byte_size(t));
   };
-  auto further = [&](Value* p, const std::vector<GemmStart>& starts, Dtype t) {
-    for (const GemmStart& g : starts) {
-      llvm::Type* type = e.b.getIntNTy(static_cast<unsigned>(bit_size(g.index)));
-      Value* i = e.b.CreateAlignedLoad(type, pointer(g.buffer, 0, g.index), llvm::Align(static_cast<uint64_t>(byte_size(g.index))));
-      i = is_signed_int(g.index) ? e.b.CreateSExt(i, e.i64_type()) : e.b.CreateZExt(i, e.i64_type());
-      if (!is_signed_int(g.index)) i = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, i, e.i64(g.most));
-      i = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, e.min(i, e.i64(g.most)), e.i64(0));
-      p = e.at(p, e.mul(i, g.stride * byte_size(t)));
-    }
-    return p;
-  };
   const GemmSpec& p = s.spec;
-  lhs = further(pointer(p.lhs_buffer, p.lhs_offset, p.lhs), p.lhs_starts, p.lhs);
-  rhs = further(pointer(p.rhs_buffer, p.rhs_offset, p.rhs), p.rhs_starts, p.rhs);
+  lhs = from_starts(e, pointer(p.lhs_buffer, p.lhs_offset, p.lhs), p.lhs, buffers, p.lhs_starts);
+  rhs = from_starts(e, pointer(p.rhs_buffer, p.rhs_offset, p.rhs), p.rhs, buffers, p.rhs_starts);
   out = pointer(p.out_buffer, p.out_offset, p.out);
   if (s.parts > 1 || s.prepack) {
     work = pointer(p.workspace_buffer, p.workspace_offset, Dtype::kS8);

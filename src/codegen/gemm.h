@@ -33,11 +33,11 @@ struct GemmContractedDim {
   int64_t size = 1, lhs = 0, rhs = 0;
 };
 
-// Elements that an operand's first one lies further: min(max(i, 0), most) * stride, where i, of type `index`, is the first
-// element of a buffer.
+// Elements that an operand's first one lies further: min(max(i, 0), most) * stride, where i is the first element of a buffer
+// of that type, an integer.
 struct GemmStart {
   int buffer = 0;
-  Dtype index = Dtype::kS64;
+  Dtype type = Dtype::kS64;
   int64_t most = 0, stride = 0;
 };
 

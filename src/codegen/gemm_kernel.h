@@ -57,6 +57,9 @@ class GemmFrame {
   void finish(Value* acc, const GemmRow& row, Value* n, Value* mask) { finish(acc, row, {n, mask, nullptr}); }
 };
 
+// `p`, a pointer to elements of type t, moved by the starts; `buffers` are the kernel's.
+Value* from_starts(Emit& e, Value* p, Dtype t, Value* buffers, const std::vector<GemmStart>& starts);
+
 void emit_gemm_tiles(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                      const std::string& name);
 void emit_gemm_dot(Emit& e, const GemmShape& s, const ContractionHooks& hooks,

@@ -94,8 +94,8 @@ class TilesKernel {
     const int64_t most = copying ? 1 : rows < s_.mr ? kMostInTurn / 2 : kMostInTurn;
     const bool nested = d.levels > 1;  // the innermost loop is run again and again
     if (d.rows * d.vectors <= kSmallTile && (nested || s_.inner_block >= kLeastTurned)) {
-      d.turn = static_cast<int>(std::gcd(most, steps_unit()));
-      if (nested && s_.inner_blocks == 1 && s_.inner_block <= most) d.turn = static_cast<int>(s_.inner_block);
+      const int64_t unit = steps_unit();
+      d.turn = static_cast<int>(nested && unit <= most ? unit : std::gcd(most, unit));
     }
     d.word = s_.word;
     d.start = s_.shifted;

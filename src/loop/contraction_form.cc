@@ -59,7 +59,8 @@ bool add_starts(const Instr* slice, View& v) {
     const Instr* start = slice->operand(static_cast<int64_t>(d) + 1);
     if (most == 0) continue;
     if (start->op == Op::kConstant) v.offset += std::clamp<int64_t>(start->literal().get_int(0), 0, most) * v.strides[d];
-    else if (start->op == Op::kParameter) v.starts.push_back({start->parameter_number(), most, v.strides[d]});
+    else if (start->op == Op::kParameter && bit_size(start->shape.dtype) >= 8)
+      v.starts.push_back({start->parameter_number(), start->shape.dtype, most, v.strides[d]});
     else return false;
   }
   return true;

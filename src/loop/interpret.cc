@@ -195,9 +195,8 @@ class Machine : public scalar::EvalEnv {
   int64_t further(const std::vector<DynamicStart>& starts) {
     int64_t offset = 0;
     for (const DynamicStart& s : starts) {
-      const Dtype t = k_.buffers[static_cast<size_t>(s.buffer)].dtype;
-      const int64_t i = load(s.buffer, t, 0).i;
-      offset += (i < 0 && !is_signed_int(t) ? s.most : std::clamp<int64_t>(i, 0, s.most)) * s.stride;
+      const int64_t i = load(s.buffer, s.type, 0).i;
+      offset += (i < 0 && !is_signed_int(s.type) ? s.most : std::clamp<int64_t>(i, 0, s.most)) * s.stride;
     }
     return offset;
   }

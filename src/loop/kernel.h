@@ -97,9 +97,11 @@ struct ContractionDim {
   int64_t size = 1, lhs = 0, rhs = 0, out = 0;  // strides in elements
 };
 // A step of an operand's first element that is known when the kernel runs: min(max(i, 0), most) * stride elements, where i
-// is the only element of a buffer (a dynamic slice's start).
+// is the only element of a buffer of that type (a dynamic slice's start).
 struct DynamicStart {
-  int64_t buffer = 0, most = 0, stride = 0;
+  int64_t buffer = 0;
+  Dtype type = Dtype::kS64;
+  int64_t most = 0, stride = 0;
 };
 struct Contraction {
   bool is_conv = false;

@@ -13,7 +13,8 @@ namespace {
                                              const Accumulator& a, const Store& s, const Let& t,
                                              const Stmt& m, const Contraction& c, const ContractionDim& d,
                                              const scalar::Node& n, const WindowDim& w, const ConvDims& v,
-                                             const ConvAttrs& o, const Chain& h) {
+                                             const ConvAttrs& o, const Chain& h, const DynamicStart& y) {
+  [[maybe_unused]] const auto& [y1, y2, y3, y4] = y;
   [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8, k9] = k;
   [[maybe_unused]] const auto& [h1, h2, h3, h4, h5] = h;
   [[maybe_unused]] const auto& [b1, b2, b3, b4] = b;
@@ -150,7 +151,7 @@ class Writer {
                                       c.rhs_offset});
     for (const auto* starts : {&c.lhs_starts, &c.rhs_starts}) {
       out_.number(static_cast<int64_t>(starts->size()));
-      for (const DynamicStart& s : *starts) out_.numbers(std::vector<int64_t>{s.buffer, s.most, s.stride});
+      for (const DynamicStart& s : *starts) out_.numbers(std::vector<int64_t>{s.buffer, static_cast<int64_t>(s.type), s.most, s.stride});
     }
     dims(c.batch);
     dims(c.k);

@@ -38,6 +38,7 @@ void swap_sides(Contraction* c) {
   std::swap(c->lhs, c->rhs);
   std::swap(c->lhs_buffer, c->rhs_buffer);
   std::swap(c->lhs_offset, c->rhs_offset);
+  std::swap(c->lhs_starts, c->rhs_starts);
   std::swap(c->m, c->n);
   for (ContractionDim* d : {&c->m, &c->n}) std::swap(d->lhs, d->rhs);
   for (auto* dims : {&c->batch, &c->k})
@@ -113,10 +114,11 @@ class ChainLowering {
     const Dtype l = dot->operand(0)->shape.dtype, r = dot->operand(1)->shape.dtype;
     View lhs, rhs;
     if (!has_generated_kernel(l, r, dot->shape.dtype) || !view_of(dot->operand(0), lhs, held, left_) ||
-        !view_of(dot->operand(1), rhs, held, left_) || dot->shape.elements() == 0 || !lhs.starts.empty() || !rhs.starts.empty())
+        !view_of(dot->operand(1), rhs, held, left_) || dot->shape.elements() == 0)
       return unimplemented("operands of a chain that are not views of arrays in memory");
     c->lhs = l, c->rhs = r;
     c->acc = accumulate_in(dot->shape.dtype);
+    c->lhs_starts = lhs.starts, c->rhs_starts = rhs.starts;
     c->lhs_buffer = lhs.buffer, c->lhs_offset = lhs.offset;
     c->rhs_buffer = rhs.buffer, c->rhs_offset = rhs.offset;
     dot_form(k_, e_, to, lhs.strides, rhs.strides, c, index);

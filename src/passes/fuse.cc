@@ -257,7 +257,8 @@ class Fuser {
   // dimension is the last free one of an operand.
   bool is_storable(const Instr& i) const {
     constexpr int64_t kLeastColumns = 8;
-    if (i.op != Op::kTranspose || i.operand(0)->op != Op::kDot || live_users(*i.operand(0)) != 1) return false;
+    if (i.op != Op::kTranspose || !is_float(i.shape.dtype) || i.operand(0)->op != Op::kDot || live_users(*i.operand(0)) != 1)
+      return false;
     return i.shape.dims.back() >= kLeastColumns && operand_of_last(*i.operand(0), last_before(i)) >= 0;
   }
   static int64_t last_before(const Instr& transpose) { return transpose.as<DimsAttrs>().dimensions.back(); }

@@ -98,6 +98,28 @@ TEST(FeaturesFirst, Pointwise) {
         EXPECT_EQ(kernels(convolution(t, 3, 12, h, 9, 10, "", groups, h, 9, 1), t[0] == 'b' ? 5e-2 : 1e-5), 1);
 }
 
+// Sums over three dimensions and more, no two of which merge.
+TEST(MovedProduct, SumsOverManyDimensions) {
+  for (const char* t : {"f32", "f64", "bf16", "s32"})
+    for (int n : {5, 40})
+      EXPECT_GT(kernels(str_cat(" a = ", t, "[7,9,6,5,4] parameter(0)\n b = ", t, "[4,5,6,7,", n, "] parameter(1)\n ROOT d = ", t,
+                                "[9,", n, "] dot(a, b), lhs_contracting_dims={0,2,3,4}, rhs_contracting_dims={3,2,1,0}\n"),
+                        t[0] == 'b' ? 5e-2 : 2e-5),
+                0);
+}
+
+// Words of several channels in a dilated window: blocks of the sum that are short in words.
+TEST(Convolution, ShortWords) {
+  for (int channels : {4, 6, 8})
+    for (int groups : {1, 2}) {
+      const int each = channels / groups;
+      EXPECT_EQ(kernels(str_cat(" x = s8[2,9,11,", channels, "] parameter(0)\n k = s8[3,3,", each, ",12] parameter(1)\n ROOT c = s32[2,5,7,12]"
+                                " convolution(x, k), window={size=3x3 rhs_dilate=2x2}, dim_labels=b01f_01io->b01f,"
+                                " feature_group_count=", groups, "\n")),
+                1);
+    }
+}
+
 // Depthwise, grouped, with few and with many features; strides; lines shorter than a vector.
 TEST(FeaturesFirst, Lines) {
   for (const char* t : {"f32", "bf16"})

@@ -63,6 +63,26 @@ TEST(ViewOperand, DynamicSlices) {
         }
 }
 
+// Attention whose keys and values are a layer of an array.
+TEST(ViewOperand, DynamicSlicesOfAttention) {
+  const std::string lines =
+      " q = f32[4,64,16] parameter(0)\n kv = f32[3,4,100,16] parameter(1)\n list = s32[5] parameter(2)\n"
+      " o = s32[1] slice(list), slice={[2:3]}\n i = s32[] reshape(o)\n z = s32[] constant(0)\n"
+      " l = f32[1,4,100,16] dynamic-slice(kv, i, z, z, z), dynamic_slice_sizes={1,4,100,16}\n k = f32[4,100,16] reshape(l)\n"
+      " s = f32[4,64,100] dot(q, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={2}\n"
+      " low = f32[] constant(-inf)\n m = f32[4,64] reduce(s, low), dimensions={2}, to_apply=most\n"
+      " mb = f32[4,64,100] broadcast(m), dimensions={0,1}\n d = f32[4,64,100] subtract(s, mb)\n e = f32[4,64,100] exponential(d)\n"
+      " zero = f32[] constant(0)\n t = f32[4,64] reduce(e, zero), dimensions={2}, to_apply=sum\n"
+      " tb = f32[4,64,100] broadcast(t), dimensions={0,1}\n p = f32[4,64,100] divide(e, tb)\n"
+      " j = s32[] add(i, i)\n n = f32[1,4,100,16] dynamic-slice(kv, j, z, z, z), dynamic_slice_sizes={1,4,100,16}\n"
+      " v = f32[4,100,16] reshape(n)\n ROOT r = f32[4,64,16] dot(p, v), lhs_batch_dims={0}, lhs_contracting_dims={2},"
+      " rhs_batch_dims={0}, rhs_contracting_dims={1}\n";
+  EXPECT_NE(agree("HloModule v\nmost { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] maximum(a, b) }\n"
+                  "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] add(a, b) }\nENTRY e {\n" + lines + "}\n",
+                  1e-5),
+            nullptr);
+}
+
 // A loop over layers reads each where it lies, while what the loop carries changes.
 TEST(ViewOperand, LoopOverLayers) {
   EXPECT_NE(agree("HloModule m\n"
