@@ -9,7 +9,8 @@ namespace braze::codegen {
 namespace {
 
 constexpr int64_t kMostClasses = 16;  // beyond, zeros are inserted instead
-constexpr int64_t kStridedSum = 160;  // terms
+constexpr int64_t kLineKernel = 128 << 10;  // bytes of a kernel that lines are multiplied with
+constexpr int64_t kStridedSum = 160;        // terms
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floor_mod(int64_t a, int64_t b) { return ((a % b) + b) % b; }
@@ -85,7 +86,7 @@ bool is_along_line(const ConvSpec& p, const Target& target) {
   const bool feature_groups = p.groups == 1 || p.in_group == p.in_features * p.in_feature;
   return feature_groups && line.out_stride == 1 && line.in_stride == 1 &&
          fill(line.out, lanes) >= 0.75 * fill(p.out_features, lanes) &&
-         p.out_features * terms * byte_size(p.acc) <= target.l2_bytes / 4 &&
+         p.out_features * terms * byte_size(p.acc) <= kLineKernel &&
          (line.stride == 1 || terms < kStridedSum);
 }
 

@@ -59,6 +59,9 @@ class Fuser {
     order = post_order(*c_);
     forget_erased(order);
     for (Instr* i : order)
+      if (i->op == Op::kWhile) separate(i->operand(0));
+    order = post_order(*c_);
+    for (Instr* i : order)
       if (is_fusible(*i)) TRY(outline(Group{{i}, {i}}));
     c_->erase_dead();
     return absl::OkStatus();
@@ -97,6 +100,18 @@ class Fuser {
       case Op::kBroadcast: case Op::kReshape: case Op::kConvert: case Op::kBitcast:
         return is_cheap(*i.operand(0));
       default: return false;
+    }
+  }
+
+  // Arrays of a loop's initial state that are alike and cheap are made where each goes, not made once and copied.
+  void separate(Instr* state) {
+    constexpr int64_t kFew = 64;
+    if (state->op != Op::kTuple) return;
+    for (int64_t k = 0; k < static_cast<int64_t>(state->operands.size()); ++k) {
+      Instr* o = state->operand(k);
+      const bool again = o->users.size() > 1 || std::count(state->operands.begin(), state->operands.end(), o) > 1;
+      if (is_cheap(*o) && is_fusible(*o) && again && o->shape.elements() > kFew)
+        c_->set_operand(state, k, c_->add(o->op, o->shape, o->operands, o->attrs, {}, o->name));
     }
   }
 
