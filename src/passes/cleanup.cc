@@ -71,9 +71,12 @@ bool any_order(const Computation& c) {
   return c.params().size() == 2 && ((o[0] == c.params()[0] && o[1] == c.params()[1]) || (o[0] == c.params()[1] && o[1] == c.params()[0]));
 }
 
-// A reduction of a transpose reads what is transposed, as it lies; what remains is transposed if need be.
+// A reduction of a transpose reads what is transposed, as it lies; what remains is transposed if need be. Beside other readers
+// of a product's transpose it stays: the product may store that, and the rows of a softmax are then one kernel.
 Instr* reduce_in_place(Instr* i) {
   const Instr* t = i->operand(0);
+  const bool of_product = t->op == Op::kTranspose && t->operand(0)->op == Op::kDot;
+  if (of_product && std::any_of(t->users.begin(), t->users.end(), [](const Instr* u) { return u->op != Op::kReduce; })) return nullptr;
   if (i->operands.size() != 2 || t->op != Op::kTranspose || !i->shape.is_array() || i->shape.quant || t->shape.quant ||
       !t->shape.is_static() || t->shape.has_bounded_dim() || !any_order(*i->calls[0]))
     return nullptr;

@@ -162,6 +162,12 @@ std::vector<Row> cleanup_rows() {
        " x = s32[2,3,4,5] parameter(0)\n t = s32[5,4,2,3] transpose(x), dimensions={3,2,0,1}\n z = s32[] constant(0)\n"
        " ROOT r = s32[5,2,3] reduce(t, z), dimensions={1}, to_apply=sum\n",
        "sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT m = s32[] add(b, a) }\n"},
+      {"reduction of a transpose", false,  // rows of a product that are read again
+       kMatrix + " d = f32[14,14] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                 " t = f32[14,14] transpose(d), dimensions={1,0}\n l = f32[] constant(-inf)\n"
+                 " m = f32[14] reduce(t, l), dimensions={1}, to_apply=most\n b = f32[14,14] broadcast(m), dimensions={0}\n"
+                 " ROOT r = f32[14,14] subtract(t, b)\n",
+       "most { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] maximum(a, b) }\n"},
       {"reduction of a transpose", false,  // an order that counts
        kMatrix + " t = f32[14,14] transpose(x), dimensions={1,0}\n l = f32[] constant(0)\n"
                  " ROOT r = f32[14] reduce(t, l), dimensions={1}, to_apply=less\n",
