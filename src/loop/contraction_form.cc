@@ -265,7 +265,9 @@ bool is_pointwise(const Instr* conv) {
       return false;
     positions *= out.dims[d.output_spatial[i]];
   }
-  return a.batch_groups == 1 && positions >= kLeastPositions && strides(out.dims)[d.output_feature] != 1;
+  if (a.batch_groups != 1 || positions < kLeastPositions) return false;
+  const Dims in_at = strides(in.dims), out_at = strides(out.dims);
+  return out_at[d.output_feature] != 1 && in_at[d.input_spatial.back()] == 1 && out_at[d.output_spatial.back()] == 1;
 }
 
 void pointwise_form(Kernel& k, Elements& e, const Instr* conv, Contraction* c, Index* index) {
@@ -311,7 +313,7 @@ Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Des
     if (o->shape.dims != op->shape.dims) return unimplemented("an epilogue of another shape than the product");
   const bool transposed = to.strides != strides(to.product->shape.dims);
   const int64_t columns = c->n.out == 1 ? c->n.size : c->m.out == 1 ? c->m.size : 1;
-  if (!c->is_conv && transposed && columns < kLeastColumns) return unimplemented("a product whose elements would lie apart");
+  if (transposed && columns < kLeastColumns) return unimplemented("a product whose elements would lie apart");
   c->out_buffer = first_output(fused);
   c->out = outs[0]->shape.dtype;
   bool storable = c->out == op->shape.dtype || (is_float(c->out) && byte_size(c->out) == 4) ||

@@ -41,7 +41,7 @@ class ContractionLowering {
     c_->lhs = l, c_->rhs = r;
     c_->acc = accumulate_in(op_->shape.dtype);
     Index index;
-    Destination to{op_, {}, {}};
+    Destination to{op_, {}, strides(op_->shape.dims)};
     if (op_->op == Op::kDot) to = destination_of(op_);
     if (op_->op == Op::kDot) dot_form(k_, e_, to, lhs.strides, rhs.strides, c_.get(), &index);
     else if (is_pointwise(op_)) pointwise_form(k_, e_, op_, c_.get(), &index);

@@ -120,6 +120,14 @@ TEST(Convolution, ShortWords) {
     }
 }
 
+// Results in another order than the image: short lines far apart, features innermost.
+TEST(FeaturesFirst, OtherOrders) {
+  const std::string operands = " x = f32[2,8,16,4] parameter(0)\n k = f32[12,8,1,1] parameter(1)\n";
+  EXPECT_EQ(kernels(operands + " ROOT c = f32[16,2,12,4] convolution(x, k), window={size=1x1}, dim_labels=bf01_oi01->0bf1\n"), 1);
+  EXPECT_EQ(kernels(operands + " ROOT c = f32[4,16,12,2] convolution(x, k), window={size=1x1}, dim_labels=bf01_oi01->10fb\n"), 1);
+  EXPECT_EQ(kernels(operands + " ROOT c = f32[16,4,2,12] convolution(x, k), window={size=1x1}, dim_labels=bf01_oi01->01bf\n"), 1);
+}
+
 // Depthwise, grouped, with few and with many features; strides; lines shorter than a vector.
 TEST(FeaturesFirst, Lines) {
   for (const char* t : {"f32", "bf16"})
