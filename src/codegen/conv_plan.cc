@@ -113,9 +113,8 @@ void choose_staging(ConvShape& s, bool hooked, bool dilated) {
     g.lo[i] = lo;
     g.size[i] = hi - lo + 1;
   }
-  g.inner = s.along_line                              ? Inner::kSpatial
-            : p.in_feature != 1 && p.in_batch == 1 ? Inner::kBatch
-                                                   : Inner::kFeature;
+  const bool by_batch = p.in_feature != 1 && p.in_batch == 1;
+  g.inner = s.along_line ? Inner::kSpatial : by_batch ? Inner::kBatch : Inner::kFeature;
   int64_t stride = 1;
   auto take = [&](int64_t& to, int64_t size) {
     to = stride;

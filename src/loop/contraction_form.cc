@@ -11,7 +11,6 @@ namespace {
 
 using scalar::Value;
 
-constexpr int64_t kLeastColumns = 8;     // beside each other: fewer are another kernel's work
 constexpr int64_t kLeastPositions = 64;  // with fewer, reading the kernel for each image costs more than moving the features
 
 // The strides of `to`, the same elements in the same order as `from` with `v`; false if there are none.
@@ -313,7 +312,7 @@ Status epilogue_form(Kernel& k, Elements& e, const Computation& fused, const Des
     if (o->shape.dims != op->shape.dims) return unimplemented("an epilogue of another shape than the product");
   const bool transposed = to.strides != strides(to.product->shape.dims);
   const int64_t columns = c->n.out == 1 ? c->n.size : c->m.out == 1 ? c->m.size : 1;
-  if (transposed && columns < kLeastColumns) return unimplemented("a product whose elements would lie apart");
+  if (transposed && columns < kLeastStoredColumns) return unimplemented("a product whose elements would lie apart");
   c->out_buffer = first_output(fused);
   c->out = outs[0]->shape.dtype;
   bool storable = c->out == op->shape.dtype || (is_float(c->out) && byte_size(c->out) == 4) ||

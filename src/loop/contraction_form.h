@@ -37,6 +37,8 @@ struct Destination {
   const Instr* value() const { return moves.empty() ? product : moves.back(); }
 };
 Destination destination_of(const Instr* product);
+// Of a transposed result so many columns must lie beside each other, else storing it is another kernel's work.
+constexpr int64_t kLeastStoredColumns = 8;
 
 // Fills in the dimensions and coordinates of `to.product`, a dot, with operands of these strides; `index` becomes that of
 // `to.value()` in terms of the coordinates.

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/fuel.h"
+#include "loop/contraction_form.h"
 #include "loop/structure_key.h"
 #include "ops/op_def.h"
 #include "passes/fuse_cones.h"
@@ -271,10 +272,9 @@ class Fuser {
   // Whether this is a transpose of a product that nothing else reads, which the product's kernel may store: its last
   // dimension is the last free one of an operand.
   bool is_storable(const Instr& i) const {
-    constexpr int64_t kLeastColumns = 8;
     if (i.op != Op::kTranspose || !is_float(i.shape.dtype) || i.operand(0)->op != Op::kDot || live_users(*i.operand(0)) != 1)
       return false;
-    return i.shape.dims.back() >= kLeastColumns && operand_of_last(*i.operand(0), last_before(i)) >= 0;
+    return i.shape.dims.back() >= loop::kLeastStoredColumns && operand_of_last(*i.operand(0), last_before(i)) >= 0;
   }
   static int64_t last_before(const Instr& transpose) { return transpose.as<DimsAttrs>().dimensions.back(); }
   // Of which operand dimension d of a product is the last free dimension; -1: of none.
