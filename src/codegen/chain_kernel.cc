@@ -146,7 +146,7 @@ class ChainEmitter {
     constexpr double kGrainCycles = 20e3;
     ContractionPlan out;
     out.scratch_bytes = layout_.parts_at + std::max({part_[0].scratch_bytes, part_[1].scratch_bytes,
-                                                     layout_.kernel.scratch_bytes()});
+                                                     layout_.kernel.group_scratch_bytes()});
     for (const ContractionPlan& p : part_) out.workspace_bytes += chain_.batches * p.workspace_bytes;
     if (packs(0) || packs(1)) out.phases.push_back({str_cat(name, ".pack"), chain_.batches, 1, 0});
     const double flops = main_phase(0).flops + main_phase(1).flops;

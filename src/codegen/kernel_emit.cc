@@ -25,33 +25,6 @@ using scalar::Scalar;
 // Nothing of such a loop may be emitted: its loads may be out of bounds.
 bool never_runs(const Loop& l) { return !l.count && l.extent == 0; }
 
-// The nodes of `body` and of the loops in it, and the variables these loops bind.
-void collect(const std::vector<Stmt>& body, std::vector<Scalar>* roots, std::vector<int64_t>* vars) {
-  auto root = [&](Scalar s) {
-    if (s) roots->push_back(s);
-  };
-  for (const Stmt& s : body) {
-    if (s.kind == Stmt::Kind::kStore) {
-      root(s.store.offset), root(s.store.value), root(s.store.condition);
-    } else if (s.kind == Stmt::Kind::kLet) {
-      root(s.let.value);
-      vars->push_back(s.let.var);
-    } else {
-      const Loop& l = *s.loop;
-      vars->push_back(l.var);
-      root(l.count);
-      for (const Accumulator& a : l.accumulators) {
-        for (Scalar i : a.init) root(i);
-        if (!never_runs(l))
-          for (Scalar n : a.next) root(n);
-        vars->insert(vars->end(), a.var.begin(), a.var.end());
-        vars->insert(vars->end(), a.result.begin(), a.result.end());
-      }
-      if (!never_runs(l)) collect(l.body, roots, vars);
-    }
-  }
-}
-
 // Emits one phase. `Scope` is an emitter with all that is bound in it: a vector loop gets a scope of
 // its own, since its emitter has its own width and vector variable.
 class PhaseEmitter {
@@ -83,11 +56,12 @@ class PhaseEmitter {
       collect(phase_.body, &roots, &inner);
       scope->emitter->hoist(roots, inner);
       counted_loop(function_->getArg(1), function_->getArg(2), [&](llvm::Value* item) {
+        if (phase_.group > 1) return group_of_items(*scope, item);
         size_t open = scope->emitter->open_scope();
         bind(*scope, phase_.item_var, item);
         body(*scope, phase_.body);
         scope->emitter->close_scope(open);
-      });
+      }, phase_.group);
     }
     b_.CreateRetVoid();
   }
@@ -174,6 +148,65 @@ class PhaseEmitter {
           else serial_loop(scope, *s.loop);
       }
     }
+  }
+
+  // The items from `first` on that belong together, part by part of the body: what later parts need of an earlier one
+  // is kept in an array with an element for each item.
+  void group_of_items(Scope& scope, llvm::Value* first) {
+    llvm::Value* left = b_.CreateSub(function_->getArg(2), first);
+    llvm::Value* whole = b_.getInt64(phase_.group);
+    llvm::Value* count = b_.CreateSelect(b_.CreateICmpSLT(left, whole), left, whole);
+    const std::vector<BufferBinding> buffers = buffers_;
+    std::vector<std::pair<int64_t, llvm::AllocaInst*>> kept;
+    for (size_t at = 0; at < phase_.body.size();) {
+      std::vector<Stmt> part;
+      do part.push_back(phase_.body[at++]);
+      while (part.back().kind != Stmt::Kind::kLoop && at < phase_.body.size());
+      const std::vector<Stmt> rest(phase_.body.begin() + static_cast<long>(at), phase_.body.end());
+      counted_loop(b_.getInt64(0), count, [&](llvm::Value* i) {
+        const size_t open = scope.emitter->open_scope(), outer = scope.bound.size();
+        bind(scope, phase_.item_var, b_.CreateAdd(first, i));
+        bind_scratch(scope, buffers, i);
+        for (auto [var, array] : kept) {
+          llvm::Type* type = array->getAllocatedType()->getArrayElementType();
+          bind(scope, var, b_.CreateLoad(type, b_.CreateGEP(type, array, i)));
+        }
+        const size_t own = scope.bound.size();
+        body(scope, part);
+        for (size_t k = own; k < scope.bound.size(); ++k) {
+          auto [var, value] = scope.bound[k];
+          if (!needed(rest, var)) continue;
+          kept.emplace_back(var, array_on_stack(value->getType(), static_cast<size_t>(phase_.group)));
+          b_.CreateStore(value, b_.CreateGEP(value->getType(), kept.back().second, i));
+        }
+        scope.emitter->close_scope(open);
+        scope.bound.resize(outer);
+      }, 1, true);
+    }
+    buffers_ = buffers;
+  }
+
+  // Each item of a group has scratch buffers of its own.
+  void bind_scratch(Scope& scope, const std::vector<BufferBinding>& first, llvm::Value* item) {
+    llvm::Value* offset = b_.CreateMul(item, b_.getInt64(kernel_.scratch_bytes()));
+    for (size_t k = 0; k < buffers_.size(); ++k) {
+      if (kernel_.buffers[k].role != loop::Role::kScratch) continue;
+      buffers_[k].base = b_.CreateGEP(b_.getInt8Ty(), first[k].base, offset);
+      scope.emitter->bind_buffer(static_cast<int64_t>(k), buffers_[k]);
+    }
+  }
+
+  bool needed(const std::vector<Stmt>& stmts, int64_t var) {
+    std::vector<Scalar> roots;
+    std::vector<int64_t> inner;
+    collect(stmts, &roots, &inner);
+    return std::any_of(roots.begin(), roots.end(), [&](Scalar s) { return kernel_.graph.depends_on(s, var); });
+  }
+
+  llvm::AllocaInst* array_on_stack(llvm::Type* element, size_t n) {
+    llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    return b_.CreateAlloca(llvm::ArrayType::get(element, n));
   }
 
   void store(Scope& scope, const loop::Store& s) {
@@ -407,11 +440,7 @@ class PhaseEmitter {
   // An array on the stack for each of the lists.
   std::vector<llvm::Value*> keep(const std::vector<std::vector<llvm::Value*>>& lists) {
     std::vector<llvm::Value*> out;
-    for (const auto& list : lists) {
-      llvm::IRBuilderBase::InsertPointGuard guard(b_);
-      b_.SetInsertPoint(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-      out.push_back(b_.CreateAlloca(llvm::ArrayType::get(list[0]->getType(), list.size())));
-    }
+    for (const auto& list : lists) out.push_back(array_on_stack(list[0]->getType(), list.size()));
     for (size_t k = 0; k < lists.size(); ++k)
       for (size_t i = 0; i < lists[k].size(); ++i)
         b_.CreateStore(lists[k][i], b_.CreateConstGEP1_64(lists[k][i]->getType(), out[k], i));
@@ -606,7 +635,7 @@ Result<EmittedKernel> emit_kernel(llvm::Module& module, const loop::Kernel& kern
   if (kernel.chain) return emit_chain(module, kernel, name, target, options);
   if (kernel.contraction) return emit_contraction(module, kernel, name, target, options);
   EmittedKernel out;
-  out.scratch_bytes = kernel.scratch_bytes();
+  out.scratch_bytes = kernel.group_scratch_bytes();
   for (size_t i = 0; i < kernel.phases.size(); ++i) {
     const loop::Phase& p = kernel.phases[i];
     std::string function = i == 0 ? std::string(name) : str_cat(name, ".", i);

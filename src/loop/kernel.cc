@@ -35,8 +35,9 @@ class Printer {
     if (k_.chain) chain(*k_.chain);
     else if (k_.contraction) contraction(0, *k_.contraction);
     for (const Phase& p : k_.phases) {
-      line(depth, str_cat("parallel v", p.item_var, " < ", p.items, " grain ", p.grain, " width ",
-                          p.width));
+      std::string head = str_cat("parallel v", p.item_var, " < ", p.items, " grain ", p.grain, " width ", p.width);
+      if (p.group > 1) head += str_cat(" group ", p.group);
+      line(depth, head);
       body(depth + 1, p.body);
     }
     if (k_.chain) contraction(1, *k_.contraction);
@@ -140,7 +141,39 @@ class Printer {
 
 }  // namespace
 
+void collect(const std::vector<Stmt>& body, std::vector<Scalar>* roots, std::vector<int64_t>* vars) {
+  auto root = [&](Scalar s) {
+    if (s) roots->push_back(s);
+  };
+  for (const Stmt& s : body) {
+    if (s.kind == Stmt::Kind::kStore) {
+      root(s.store.offset), root(s.store.value), root(s.store.condition);
+    } else if (s.kind == Stmt::Kind::kLet) {
+      root(s.let.value);
+      vars->push_back(s.let.var);
+    } else {
+      const Loop& l = *s.loop;
+      const bool runs = l.count || l.extent > 0;  // else its loads may be out of bounds
+      vars->push_back(l.var);
+      root(l.count);
+      for (const Accumulator& a : l.accumulators) {
+        for (Scalar i : a.init) root(i);
+        if (runs)
+          for (Scalar n : a.next) root(n);
+        vars->insert(vars->end(), a.var.begin(), a.var.end());
+        vars->insert(vars->end(), a.result.begin(), a.result.end());
+      }
+      if (runs) collect(l.body, roots, vars);
+    }
+  }
+}
+
 int64_t Kernel::scratch_bytes() const { return aligned_bytes(*this, Role::kScratch); }
+int64_t Kernel::group_scratch_bytes() const {
+  int64_t most = 1;
+  for (const Phase& p : phases) most = std::max(most, p.group);
+  return most * scratch_bytes();
+}
 int64_t Kernel::workspace_bytes() const { return aligned_bytes(*this, Role::kWorkspace); }
 
 std::string to_string(const Kernel& k) { return Printer(k).print(true); }

@@ -89,8 +89,13 @@ struct Phase {
   int64_t item_var = -1;  // its variable
   int64_t grain = 1;      // fewest items worth a thread of its own
   int width = 1;          // lanes of this phase's vector loops
+  // Items worked on together: each statement of the body that is a loop, with what stands before it, runs for all of
+  // them before the next. So one item's reduction does not keep the others waiting.
+  int64_t group = 1;
   std::vector<Stmt> body;
 };
+// The nodes that `body` and the loops in it need, and the variables bound there.
+void collect(const std::vector<Stmt>& body, std::vector<Scalar>* roots, std::vector<int64_t>* vars);
 
 // A matrix product or a convolution with what follows it on the output tile.
 struct ContractionDim {
@@ -150,7 +155,8 @@ struct Kernel {
   double flops = 0, bytes = 0;  // per launch, for reports
 
   int64_t new_var() { return next_var++; }
-  int64_t scratch_bytes() const;  // of all kScratch buffers, each 64-byte aligned
+  int64_t scratch_bytes() const;  // of an item's kScratch buffers, each 64-byte aligned
+  int64_t group_scratch_bytes() const;  // of all items worked on together
   int64_t workspace_bytes() const;
 };
 

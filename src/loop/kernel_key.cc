@@ -18,7 +18,7 @@ namespace {
   [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8, k9] = k;
   [[maybe_unused]] const auto& [h1, h2, h3, h4, h5] = h;
   [[maybe_unused]] const auto& [b1, b2, b3, b4] = b;
-  [[maybe_unused]] const auto& [p1, p2, p3, p4, p5] = p;
+  [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6] = p;
   [[maybe_unused]] const auto& [l1, l2, l3, l4, l5, l6] = l;
   [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9] = a;
   [[maybe_unused]] const auto& [s1, s2, s3, s4] = s;
@@ -58,7 +58,7 @@ class Writer {
     }
     out_.number(static_cast<int64_t>(k_.phases.size()));
     for (const Phase& p : k_.phases) {
-      out_.numbers(std::vector<int64_t>{p.items, p.item_var, p.grain, p.width});
+      out_.numbers(std::vector<int64_t>{p.items, p.item_var, p.grain, p.width, p.group});
       body(p.body);
     }
     return out_.finish();

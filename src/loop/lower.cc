@@ -63,6 +63,13 @@ bool is_chain(const Computation& fused) {
                        [](const auto& i) { return i->op == Op::kDot; }) > 1;
 }
 
+void mark_stored(const std::vector<Stmt>& body, std::vector<bool>* buffers) {
+  for (const Stmt& s : body) {
+    if (s.kind == Stmt::Kind::kStore) (*buffers)[static_cast<size_t>(s.store.buffer)] = true;
+    if (s.kind == Stmt::Kind::kLoop) mark_stored(s.loop->body, buffers);
+  }
+}
+
 }  // namespace
 
 std::vector<const Instr*> outputs(const Computation& fused) {
@@ -186,6 +193,34 @@ int choose_width(const Kernel& k, const Facts& facts, bool accumulates, int64_t 
   // Narrow registers hide less: a heavy body waits for its own results unless another one is beside it.
   if (nodes <= 48 || facts.vector_bits < 512) return lanes * 2;
   return lanes;
+}
+
+int64_t choose_group(const Kernel& k, const Phase& p, const Facts& facts) {
+  constexpr int64_t kMost = 8, kShort = 32;  // items; vectors of a row that are soon done
+  int64_t passes = 0, row = 1;
+  for (const Stmt& s : p.body) {
+    if (s.kind != Stmt::Kind::kLoop) continue;
+    if (s.loop->kind != LoopKind::kVector || s.loop->count) return 1;
+    row = std::max(row, s.loop->extent);
+    ++passes;
+  }
+  if (passes < 2 || p.width == 1 || row > kShort * p.width) return 1;
+  std::vector<bool> used(k.buffers.size());
+  for (int32_t i = 0; i < k.graph.size(); ++i)
+    if (const scalar::Node& n = k.graph[Scalar{i}]; n.op == scalar::Op::kLoad) used[static_cast<size_t>(n.imm)] = true;
+  mark_stored(p.body, &used);
+  int64_t bytes = 0, all = 0;
+  for (size_t i = 0; i < k.buffers.size(); ++i) {
+    const Buffer& b = k.buffers[i];
+    if (!used[i]) continue;
+    bytes += std::min(row, b.elements) * byte_size(b.dtype);
+    if (b.role != Role::kTile) all += b.elements * byte_size(b.dtype);
+  }
+  // Memory is read all the time, not in turns with the work on what was read.
+  if (all > facts.l3_bytes / 4) return 1;
+  int64_t group = 1;
+  while (group < kMost && 2 * group <= p.items && 2 * group * bytes <= facts.l1_bytes / 2) group *= 2;
+  return group;
 }
 
 int64_t choose_grain(const Kernel& k, double elements_per_item) {

@@ -92,6 +92,8 @@ std::vector<scalar::Value> open_accumulator(Kernel& k, Accumulator* a, const std
 // Lanes for a phase: light bodies get several registers per value, which hides latency. `accumulates`:
 // its loops carry accumulators. `index_nodes`: so many nodes are made once an item.
 int choose_width(const Kernel& k, const Facts& facts, bool accumulates, int64_t index_nodes = 0);
+// Items of a phase worked on together: those of short rows in several passes, a few, so that they stay in the first cache.
+int64_t choose_group(const Kernel& k, const Phase& p, const Facts& facts);
 // Fewest items worth a thread, from the work of one item in elements.
 int64_t choose_grain(const Kernel& k, double elements_per_item);
 

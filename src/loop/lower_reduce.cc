@@ -489,6 +489,7 @@ void ReduceLowering::close_frame(Frame& f, double work) {
   while (!column_ && !split_ && f.phase.width / 2 >= loop_extents().back() && f.phase.width > 1) f.phase.width /= 2;
   if (column_ && facts_.vector_bits < 512) f.phase.width = column_width(f.phase.width, f.columns->extent);
   f.phase.grain = choose_grain(k_, work);
+  f.phase.group = choose_group(k_, f.phase, facts_);
   k_.phases.push_back(std::move(f.phase));
 }
 
