@@ -287,6 +287,8 @@ Result<ContractionPlan> emit_gemm(llvm::Module& module, std::string_view name, c
     e.end_function();
   } else if (s.form == GemmForm::kTiny) {
     emit_gemm_tiny(e, s, hooks, n);
+  } else if (s.form == GemmForm::kColumns) {
+    emit_gemm_columns(e, s, hooks, n);
   } else if (s.form == GemmForm::kDot) {
     emit_gemm_dot(e, s, hooks, n);
   } else {

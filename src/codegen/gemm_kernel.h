@@ -64,6 +64,7 @@ void emit_gemm_tiles(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                      const std::string& name);
 void emit_gemm_dot(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                    const std::string& name);
+void emit_gemm_columns(Emit& e, const GemmShape& s, const ContractionHooks& hooks, const std::string& name);
 void emit_gemm_tiny(Emit& e, const GemmShape& s, const ContractionHooks& hooks,
                     const std::string& name);
 // The phase that packs b into the workspace, and the one that adds the parts there.

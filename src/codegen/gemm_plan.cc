@@ -25,6 +25,7 @@ constexpr int kFullRows = 4, kFullVectors = 3;  // a tile that takes all of 16 r
 // Streamed products: rows of the left side, the latter if b is in no cache; rows of b; shares of its columns; columns.
 constexpr int64_t kStreamedRows = 8, kFarStreamedRows = 16, kStreamSteps = 16, kFarStreamSteps = 8;
 constexpr int64_t kStreams = 8, kStreamLeast = 128, kStreamMost = 1024, kFarStreamMost = 4096;
+constexpr int64_t kColumnRows = 32, kColumnTile = 8;  // fewest rows of a product with few columns; most of its tiles
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -207,6 +208,16 @@ bool is_dot_form(const GemmSpec& spec, const Target& target, int w) {
   const int64_t most = vector_registers(target) == 32 ? 6 : 4;
   return k_single && spec.k[1].size >= w && spec.k[1].lhs == 1 && spec.k[1].rhs == 1 &&
          spec.m <= most && (spec.rhs_n != 1 || spec.n == 1);
+}
+
+// Whether lanes along k have more to do than those of the only vector of columns. Full ones have not, but rows that lie
+// in memory one after another are read as it likes. What is packed of b is to stay near.
+bool is_columns_form(const GemmShape& s, const Target& target, GemmHooked hooked) {
+  const GemmSpec& p = s.spec;
+  const int64_t k = s.k_inner(), line = round_up(k, s.w);
+  return is_float(p.acc) && !hooked.lhs && p.rows_in_all == 0 && p.n <= s.w && p.k.back().lhs == 1 &&
+         (8 * p.n <= 7 * s.w || s.k_total() == k) && k >= 2 * s.w && 4 * k >= 3 * line && s.rows() >= kColumnRows &&
+         p.n * s.k_total() / k * line * byte_size(p.acc) <= target.l2_bytes / 4;
 }
 
 // Moves the last batch dimensions that share a right side to the rows, and merges what one stride
@@ -432,6 +443,21 @@ void shape_dot(GemmShape& s, const Target& target) {
   s.c_bytes = round_up(p.m * s.w * byte_size(p.acc), 64);
 }
 
+// A tile is a few rows and all columns.
+void shape_columns(GemmShape& s, const Target& target) {
+  const GemmSpec& p = s.spec;
+  s.form = GemmForm::kColumns;
+  s.mr = static_cast<int>(std::clamp<int64_t>((vector_registers(target) - 1 - p.n) / p.n, 1, kColumnTile));
+  s.mr = static_cast<int>(std::min<int64_t>(s.mr, p.m));
+  s.outer_tiles = ceil_div(p.m, s.mr);
+  s.row_tiles = s.outer_rows * s.outer_tiles;
+  const double cycles = 2.0 * static_cast<double>(s.mr * s.k_total() * p.n) / flops_per_cycle(target, p.acc);
+  s.group_tiles = std::clamp<int64_t>(static_cast<int64_t>(kItemCycles / std::max(cycles, 1.0)), 1, s.row_tiles);
+  s.row_groups = ceil_div(s.row_tiles, s.group_tiles);
+  s.b_rows = s.k_total() / s.k_inner() * round_up(s.k_inner(), s.w);
+  s.b_bytes = round_up(p.n * s.b_rows * byte_size(p.acc), 64);
+}
+
 }  // namespace
 
 int64_t GemmShape::k_total() const {
@@ -480,6 +506,8 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
   take_outer_rows(s, hooked.lhs);
   if (s.outer_rows == 1 && is_dot_form(p, target, s.w)) {
     shape_dot(s, target);
+  } else if (is_columns_form(s, target, hooked)) {
+    shape_columns(s, target);
   } else {
     s.far = s.k_total() * p.n * byte_size(p.rhs) > target.l3_bytes / 2;
     s.streamed = is_streamed(s, target, hooked);

@@ -19,6 +19,7 @@ namespace braze::codegen {
 enum class GemmForm : uint8_t {
   kTiles,  // register tiles, the lanes along n
   kDot,    // few rows and a right side contiguous along k: the lanes along k, then summed
+  kColumns,  // few columns and a left side contiguous along k: the same
   kTiny,   // every dimension below 8: unrolled, one item per batch element
 };
 
