@@ -286,7 +286,7 @@ Result<ContractionPlan> plan_contraction(const loop::Kernel& kernel, const Targe
     return plan_conv(conv_spec(c, workspace), own, "contraction", hooks);
   }
   GemmSpec spec = gemm_spec(c, workspace);
-  const bool swap = wants_swap(spec);
+  const bool swap = c.is_transposed();
   if (swap) spec = swap_sides(spec);
   set_epilogue(hooks, {kernel, target, swap, true});
   return plan_gemm(spec, own, "contraction", hooks);
@@ -324,7 +324,7 @@ Result<EmittedKernel> emit_contraction(llvm::Module& module, const loop::Kernel&
     ASSIGN(plan, emit_conv(module, name, conv_spec(c, workspace), own, hooks));
   } else {
     GemmSpec spec = gemm_spec(c, workspace);
-    bool swap = wants_swap(spec);
+    const bool swap = c.is_transposed();
     if (swap) spec = swap_sides(spec);
     set_epilogue(hooks, {kernel, target, swap, options.inputs_constant});
     hooks.epilogue_of_sum = is_of_sum(kernel);

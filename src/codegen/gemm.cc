@@ -71,11 +71,6 @@ bool gemm_supported(const GemmSpec& spec, const Target& target) {
          storable(spec.out, spec.acc, target);
 }
 
-bool wants_swap(const GemmSpec& spec) {
-  if (spec.n == 1) return spec.m > 1;
-  return spec.out_n != 1 && spec.out_m == 1 && spec.m > 1;
-}
-
 GemmSpec swap_sides(const GemmSpec& spec) {
   GemmSpec s = spec;
   std::swap(s.lhs, s.rhs);

@@ -5,7 +5,7 @@
 //   out[b, m, n] = epilogue(sum over k of lhs[b, m, k] * rhs[b, k, n])
 //
 // Lanes run along n. A product with n == 1, or whose output is contiguous along m, should be given
-// with the sides swapped (swap_sides), as the transposed product: `wants_swap` says so. It is
+// with the sides swapped (swap_sides), as the transposed product: loop::Contraction::is_transposed says so. It is
 // correct either way. Epilogue coordinates are {batch..., m, n}, lhs loads {batch..., m, k...}, rhs
 // loads {batch..., k..., n}.
 #pragma once
@@ -68,7 +68,6 @@ struct GemmSpec {
 // into s32; s32, u32, s64, u64. Others are the caller's scalar loop.
 bool gemm_supported(const GemmSpec& spec, const Target& target);
 
-bool wants_swap(const GemmSpec& spec);
 // The transposed product: lhs and rhs, m and n exchanged. The caller's hooks must be exchanged too.
 GemmSpec swap_sides(const GemmSpec& spec);
 

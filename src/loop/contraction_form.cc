@@ -241,10 +241,10 @@ void dot_form(Kernel& k, Elements& e, const Destination& to, const Dims& lhs, co
   // Outer dimensions of both sides come before m and n among the coordinates; last those of the side that the generator
   // makes the left one, which it takes for rows.
   Index m_index, n_index;
-  const bool exchanged = c->n.size == 1 ? c->m.size > 1 : c->n.out != 1 && c->m.out == 1 && c->m.size > 1;
-  if (exchanged) outer_dims(k, c, m, true, &m_index);
+  const bool transposed = c->is_transposed();
+  if (transposed) outer_dims(k, c, m, true, &m_index);
   outer_dims(k, c, n, false, &n_index);
-  if (!exchanged) outer_dims(k, c, m, true, &m_index);
+  if (!transposed) outer_dims(k, c, m, true, &m_index);
   unmerge(k, e, c, m, c->m.size, &m_index);
   unmerge(k, e, c, n, c->n.size, &n_index);
   index->insert(index->end(), m_index.begin(), m_index.end());

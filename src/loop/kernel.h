@@ -128,6 +128,12 @@ struct Contraction {
   int64_t acc_var = -1;
   std::vector<int64_t> index_vars;
   std::vector<Store> epilogue;
+
+  // GEMM: whether it is generated as the transposed product, so that the lanes, along n, have elements side by side.
+  bool is_transposed() const {
+    if (n.size == 1) return m.size > 1;
+    return n.out != 1 && m.out == 1 && m.size > 1;
+  }
 };
 
 // What comes before the contraction of a kernel whose left side is made row by row from the output of
