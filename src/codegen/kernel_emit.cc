@@ -289,9 +289,10 @@ class PhaseEmitter {
         Carried& c = out[at++];
         const scalar::Node& n = kernel_.graph[c.next];
         if (n.op != scalar::Op::kMax || (n.type != Dtype::kF32 && n.type != Dtype::kF64)) continue;
-        const bool alone = std::none_of(readers.begin(), readers.end(), [&](Scalar s) {
-          return s != c.next && kernel_.graph.depends_on(s, var);
-        });
+        // A store of the new value is another reader of it.
+        const bool alone = std::count_if(readers.begin(), readers.end(), [&](Scalar s) {
+                             return kernel_.graph.depends_on(s, var);
+                           }) == 1;
         for (size_t side = 0; side < 2 && alone; ++side) {
           const scalar::Node& x = kernel_.graph[n.args[side]];
           const Scalar other = n.args[1 - side];

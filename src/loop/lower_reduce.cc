@@ -266,6 +266,15 @@ void ReduceLowering::close_vector(Accumulator& a, const Group& grp) {
     }
   }
   flatten(identity, &a.identity);
+  if (!grp.known) {
+    // The position of an extreme: of two NaNs the combiner keeps the left one, which is to be the earlier one.
+    const Scalar swapped = g_.lt(rhs[1].re, lhs[1].re);
+    for (size_t j = 0; j < lhs.size(); ++j) {
+      const Scalar x = lhs[j].re, y = rhs[j].re;
+      lhs[j].re = g_.select(swapped, y, x);
+      rhs[j].re = g_.select(swapped, x, y);
+    }
+  }
   flatten(combine(grp, lhs, rhs), &a.combined);
 }
 
