@@ -2,6 +2,7 @@
 #include "test/fuzz/random_module.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "ops/builder.h"
@@ -230,8 +231,15 @@ class Writer {
     values.push_back(made);
   }
 
+  // Any value, or now and then one of several vectors each way.
+  Instr* array(Builder& b, const Values& values) {
+    if (chance(0.7)) return any(values);
+    const Dtype t = chance(0.7) ? Dtype::kF32 : Dtype::kF64;
+    return fresh(b, Shape::array(t, {pick(1, 20), pick(1, 80)}));
+  }
+
   void reduction(Builder& b, Values& values) {
-    Instr* x = any(values);
+    Instr* x = array(b, values);
     const Dtype t = x->shape.dtype;
     Dims axes;
     for (int64_t d = 0; d < x->shape.rank(); ++d)
@@ -248,6 +256,26 @@ class Writer {
     if (note(b) && chance(0.5) && !is_pred(t))  // softmax and its kin
       values.push_back(b.binary(chance(0.5) ? Op::kSubtract : Op::kMultiply, x,
                                 b.broadcast(r, x->shape.dims, kept)));
+  }
+
+  // A running reduction along one dimension, from either end.
+  void running(Builder& b, Values& values) {
+    Instr* x = array(b, values);
+    const Dtype t = x->shape.dtype;
+    if (x->shape.rank() == 0 || x->shape.elements() == 0 || is_complex(t)) return;
+    const int64_t along = pick(0, x->shape.rank() - 1), size = x->shape.dims[along];
+    Op op = chance(0.5) ? Op::kMaximum : Op::kMinimum;
+    if (is_pred(t)) op = Op::kOr;
+    else if (chance(0.3)) op = Op::kAdd;
+    const bool forwards = chance(0.6);
+    WindowAttrs a;
+    a.window.resize(static_cast<size_t>(x->shape.rank()));
+    WindowDim& w = a.window[along];
+    w.size = size;
+    (forwards ? w.pad_low : w.pad_high) = size - 1;
+    double start = 0;
+    if (is_float(t) && op != Op::kAdd) start = op == Op::kMaximum ? -INFINITY : INFINITY;
+    values.push_back(b.op(Op::kReduceWindow, {x, b.scalar(t, start)}, a, {b.combiner(op, t)}));
   }
 
   // ---- control flow ----
@@ -337,6 +365,7 @@ class Writer {
       else if (depth < 2 && die < 14) call(b, values, depth);
       else if (die < 45) elementwise(b, values);
       else if (die < 57) reduction(b, values);
+      else if (die < 62) running(b, values);
       else join_sample(b, values);
     }
     note(b);
