@@ -27,7 +27,7 @@ Result<Shape> contraction_element(std::string_view rule, const Shape& lhs, const
   if (!proposed) return out;
   const Dtype want = proposed->dtype;
   const bool widening = kind(want) == kind(out.dtype) || (is_int(out.dtype) && is_float(want)) ||
-                        (is_pred(out.dtype) && is_int(want));
+                        (is_pred(out.dtype) && (is_int(want) || is_float(want)));
   if (!is_array(want) || !widening)
     return law(rule, "a product of ", name(lhs.dtype), " and ", name(rhs.dtype),
                " can't have element type ", name(want));

@@ -53,5 +53,15 @@ TEST(SmallProduct, Alone) {
         }
 }
 
+// Counts of what is true on both sides, in any type of numbers.
+TEST(SmallProduct, Predicates) {
+  for (const char* type : {"f32", "bf16", "f64", "s32", "u8"}) {
+    const std::string text = str_cat(
+        "HloModule m\nENTRY e {\n a = s32[9,20] parameter(0)\n b = s32[20,7] parameter(1)\n c = pred[9,20] convert(a)\n"
+        " d = pred[20,7] convert(b)\n ROOT r = ", type, "[9,7] dot(c, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+    EXPECT_TRUE(agree(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace braze
