@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kMostClasses = 16;  // beyond, zeros are inserted instead
 constexpr int64_t kLineKernel = 128 << 10;  // bytes of a kernel that lines are multiplied with
 constexpr int64_t kStridedSum = 160;        // terms
+constexpr int64_t kLongLine = 8;            // elements
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floor_mod(int64_t a, int64_t b) { return ((a % b) + b) % b; }
@@ -90,11 +91,21 @@ bool is_along_line(const ConvSpec& p, const Target& target) {
          (line.stride == 1 || terms < kStridedSum);
 }
 
+// Whether sums should run along lines first: both sides have them in memory, features apart (the gradient of a kernel
+// with channels first).
+bool sums_lines(const ConvSpec& p) {
+  if (p.spatial.empty() || p.rhs_in == 1) return false;
+  const ConvSpatial& line = p.spatial.back();
+  return line.in_stride == 1 && std::abs(line.window_stride) == 1 && line.base_dilation == 1 && line.window_dilation == 1 &&
+         line.window >= kLongLine;
+}
+
 void choose_staging(ConvShape& s, bool hooked, bool dilated) {
   using Inner = ConvStaging::Inner;
   ConvStaging& g = s.staging;
   const ConvSpec& p = s.spec;
-  const bool unit = s.along_line ? p.lhs == p.acc : p.in_feature == 1 || p.in_batch == 1 || p.in_features == 1;
+  const bool lines = s.along_line || sums_lines(p);
+  const bool unit = lines ? p.lhs == p.acc : p.in_feature == 1 || p.in_batch == 1 || p.in_features == 1;
   g.dilated = dilated;
   g.used = hooked || dilated || !unit || !fits(s);
   if (!g.used) return;
@@ -114,7 +125,7 @@ void choose_staging(ConvShape& s, bool hooked, bool dilated) {
     g.size[i] = hi - lo + 1;
   }
   const bool by_batch = p.in_feature != 1 && p.in_batch == 1;
-  g.inner = s.along_line ? Inner::kSpatial : by_batch ? Inner::kBatch : Inner::kFeature;
+  g.inner = lines ? Inner::kSpatial : by_batch ? Inner::kBatch : Inner::kFeature;
   int64_t stride = 1;
   auto take = [&](int64_t& to, int64_t size) {
     to = stride;
