@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMM form for few columns: the lanes run along k, contiguous in the left side, where those of a vector of columns would
-// be idle. The right side is packed once a batch, each column a row.
+// be idle. A right side that is not contiguous along k, too, is packed once a batch, each column a row.
 #include "codegen/gemm_kernel.h"
 
 namespace braze::codegen {
@@ -30,7 +30,7 @@ class ColumnsKernel {
     Value *group = e_.rem(i, s_.row_groups), *batch = e_.div(i, s_.row_groups);
     Value* groups = e_.min(e_.sub(e_.i64(s_.row_groups), group), e_.sub(e_.arg(2), i));
     f_.set_batch(batch);
-    each_k(0, {}, [&](const Values& outer) { pack(outer); });
+    if (s_.pack_b) each_k(0, {}, [&](const Values& outer) { pack(outer); });
     Value* end = e_.min(e_.mul(e_.add(group, groups), s_.group_tiles), e_.i64(s_.row_tiles));
     e_.loop(e_.mul(group, s_.group_tiles), end, [&](Value* t) { tile(t); });
     return e_.add(i, groups);
@@ -68,14 +68,15 @@ class ColumnsKernel {
   }
 
   void tile(Value* t) {
-    const GemmTileRows tile = tile_rows(e_, s_, t);
-    const Value* whole = s_.spec.m % s_.mr == 0 ? t : nullptr;
+    const int64_t all = s_.rows();
     std::vector<GemmRow> rows;
     Values inside;  // whether the row exists
     for (int r = 0; r < s_.mr; ++r) {
-      Value* m = e_.add(tile.first.m, e_.i64(r));
-      inside.push_back(whole || r == 0 ? nullptr : e_.b.CreateICmpSLT(m, e_.i64(s_.spec.m)));
-      rows.push_back({tile.first.outer, inside.back() ? e_.min(m, e_.i64(s_.spec.m - 1)) : m});
+      Value* row = e_.add(e_.mul(t, s_.mr), e_.i64(r));
+      inside.push_back(all % s_.mr == 0 || r == 0 ? nullptr : e_.b.CreateICmpSLT(row, e_.i64(all)));
+      if (inside.back()) row = e_.min(row, e_.i64(all - 1));
+      if (s_.outer_rows == 1) rows.push_back({e_.i64(0), row});
+      else rows.push_back({e_.div(row, s_.spec.m), e_.rem(row, s_.spec.m)});
     }
     const Values sums = level({}, rows, Values(static_cast<size_t>(s_.mr * columns_), e_.zero_acc()));
     Value* mask = e_.mask_const(s_.w, columns_);
@@ -96,15 +97,26 @@ class ColumnsKernel {
     return e_.loop_carry(e_.i64(0), e_.i64(s_.spec.k[d].size), 1, std::move(sums), true, [&](Value* i, const Values& v) {
       Values next = outer;
       next.push_back(i);
-      return level(next, rows, v);
+      if (!is_long_sum(d)) return level(next, rows, v);
+      Values part = level(next, rows, Values(v.size(), e_.zero_acc()));
+      for (size_t k = 0; k < v.size(); ++k) part[k] = e_.plus(v[k], part[k]);
+      return part;
     });
+  }
+  // Whether what the dimensions from d on add to a lane is more than a sum should have terms.
+  bool is_long_sum(size_t d) const {
+    int64_t terms = s_.k_inner() / s_.w;
+    for (; d + 1 < s_.spec.k.size(); ++d) terms *= s_.spec.k[d].size;
+    return terms > kLongestSum;
   }
 
   Values along(Values outer, const std::vector<GemmRow>& rows, Values sums) {
-    Value* right = line_at(outer);
-    Values left;
+    Value* line = s_.pack_b ? line_at(outer) : nullptr;
+    Values left, right;
     outer.push_back(e_.i64(0));
     for (const GemmRow& r : rows) left.push_back(f_.lhs_at(r, outer));
+    for (int c = 0; c < columns_; ++c)
+      right.push_back(line ? e_.at(line, c * column_bytes()) : f_.rhs_at(outer, e_.i64(c)));
     const int64_t k = s_.k_inner(), whole = k / s_.w * s_.w;
     if (whole > 0)
       sums = e_.loop_carry(e_.i64(0), e_.i64(whole), s_.w, std::move(sums), true,
@@ -113,9 +125,10 @@ class ColumnsKernel {
     return sums;
   }
 
-  Values step(const Values& left, Value* right, Value* at, Values sums, Value* mask) {
+  Values step(const Values& left, const Values& right, Value* at, Values sums, Value* mask) {
+    const Dtype t = s_.pack_b ? e_.acc : s_.spec.rhs;
     Values b;
-    for (int c = 0; c < columns_; ++c) b.push_back(e_.load_acc(e_.at(right, e_.add(e_.i64(c * column_bytes()), e_.mul(at, bytes_)))));
+    for (Value* p : right) b.push_back(e_.load(t, e_.at(p, e_.mul(at, byte_size(t))), s_.w, s_.pack_b ? nullptr : mask));
     for (size_t r = 0; r < left.size(); ++r) {
       Value* x = e_.load(s_.spec.lhs, e_.at(left[r], e_.mul(at, byte_size(s_.spec.lhs))), s_.w, mask);
       for (size_t c = 0; c < b.size(); ++c) {

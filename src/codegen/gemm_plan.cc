@@ -10,7 +10,7 @@ namespace braze::codegen {
 namespace {
 
 constexpr int64_t kInnerBlock = 384;  // K steps between additions to the sums
-constexpr int64_t kInnerBlockOneTile = 4096, kInnerBlockWide = 256;
+constexpr int64_t kInnerBlockOneTile = kLongestSum, kInnerBlockWide = 256;
 constexpr double kItemCycles = 10e3;  // work an item should have at least
 constexpr double kGrainCycles = 20e3;
 constexpr int64_t kLeastAhead = 128 << 10;  // bytes of b worth bringing ahead
@@ -25,7 +25,8 @@ constexpr int kFullRows = 4, kFullVectors = 3;  // a tile that takes all of 16 r
 // Streamed products: rows of the left side, the latter if b is in no cache; rows of b; shares of its columns; columns.
 constexpr int64_t kStreamedRows = 8, kFarStreamedRows = 16, kStreamSteps = 16, kFarStreamSteps = 8;
 constexpr int64_t kStreams = 8, kStreamLeast = 128, kStreamMost = 1024, kFarStreamMost = 4096;
-constexpr int64_t kColumnRows = 32, kColumnTile = 8;  // fewest rows of a product with few columns; most of its tiles
+// Few columns: rows that packing pays for, the most of a tile, work items.
+constexpr int64_t kColumnRows = 32, kColumnTile = 12, kColumnItems = 8;
 constexpr int64_t kLeastCopied = 3;  // row tiles, from which on a copy of b by the first of them pays
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -210,14 +211,24 @@ bool is_dot_form(const GemmSpec& spec, const Target& target, int w) {
          spec.m <= most && (spec.rhs_n != 1 || spec.n == 1);
 }
 
+// Rows of a tile with all columns in registers.
+int64_t column_rows(const GemmShape& s, const Target& target) {
+  const int64_t n = s.spec.n, most = std::clamp<int64_t>((vector_registers(target) - 1 - n) / n, 1, kColumnTile);
+  return ceil_div(s.rows(), ceil_div(s.rows(), most));
+}
+
 // Whether lanes along k have more to do than those of the only vector of columns. Full ones have not, but rows that lie
 // in memory one after another are read as it likes. What is packed of b is to stay near.
 bool is_columns_form(const GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   const int64_t k = s.k_inner(), line = round_up(k, s.w);
-  return is_float(p.acc) && !hooked.lhs && p.rows_in_all == 0 && p.n <= s.w && p.k.back().lhs == 1 &&
-         (8 * p.n <= 7 * s.w || s.k_total() == k) && k >= 2 * s.w && 4 * k >= 3 * line && s.rows() >= kColumnRows &&
-         p.n * s.k_total() / k * line * byte_size(p.acc) <= target.l2_bytes / 4;
+  if (!is_float(p.acc) || hooked.lhs || p.rows_in_all > 0 || p.k.back().lhs != 1 || k < 2 * s.w || 4 * k < 3 * line ||
+      k > kLongestSum * s.w)
+    return false;
+  const bool single = s.k_total() == k;
+  if (p.n > s.w || (8 * p.n > 7 * s.w && !single)) return false;
+  if (!hooked.rhs && p.k.back().rhs == 1 && s.batches * ceil_div(s.rows(), column_rows(s, target)) >= kColumnItems) return true;
+  return s.rows() >= kColumnRows && p.n * s.k_total() / k * line * byte_size(p.acc) <= target.l2_bytes / 4;
 }
 
 // Moves the last batch dimensions that share a right side to the rows, and merges what one stride
@@ -444,16 +455,16 @@ void shape_dot(GemmShape& s, const Target& target) {
 }
 
 // A tile is a few rows and all columns.
-void shape_columns(GemmShape& s, const Target& target) {
+void shape_columns(GemmShape& s, const Target& target, GemmHooked hooked) {
   const GemmSpec& p = s.spec;
   s.form = GemmForm::kColumns;
-  s.mr = static_cast<int>(std::clamp<int64_t>((vector_registers(target) - 1 - p.n) / p.n, 1, kColumnTile));
-  s.mr = static_cast<int>(std::min<int64_t>(s.mr, p.m));
-  s.outer_tiles = ceil_div(p.m, s.mr);
-  s.row_tiles = s.outer_rows * s.outer_tiles;
+  s.mr = static_cast<int>(column_rows(s, target));
+  s.row_tiles = ceil_div(s.rows(), s.mr);
   const double cycles = 2.0 * static_cast<double>(s.mr * s.k_total() * p.n) / flops_per_cycle(target, p.acc);
   s.group_tiles = std::clamp<int64_t>(static_cast<int64_t>(kItemCycles / std::max(cycles, 1.0)), 1, s.row_tiles);
-  s.row_groups = ceil_div(s.row_tiles, s.group_tiles);
+  s.row_groups = s.max_groups = ceil_div(s.row_tiles, s.group_tiles);
+  s.pack_b = hooked.rhs || p.k.back().rhs != 1;
+  if (!s.pack_b) return;
   s.b_rows = s.k_total() / s.k_inner() * round_up(s.k_inner(), s.w);
   s.b_bytes = round_up(p.n * s.b_rows * byte_size(p.acc), 64);
 }
@@ -507,7 +518,7 @@ GemmShape shape_gemm(const GemmSpec& spec, const Target& target, GemmHooked hook
   if (s.outer_rows == 1 && is_dot_form(p, target, s.w)) {
     shape_dot(s, target);
   } else if (is_columns_form(s, target, hooked)) {
-    shape_columns(s, target);
+    shape_columns(s, target, hooked);
   } else {
     s.far = s.k_total() * p.n * byte_size(p.rhs) > target.l3_bytes / 2;
     s.streamed = is_streamed(s, target, hooked);

@@ -24,6 +24,7 @@ enum class GemmForm : uint8_t {
 };
 
 constexpr int64_t kSlotBytes = 64;
+constexpr int64_t kLongestSum = 4096;  // terms of one accumulator
 
 struct GemmShape {
   // With k merged into at least two dimensions (padded by sizes of 1), and the batch dimensions

@@ -68,6 +68,26 @@ TEST(FewColumns, Convolutions) {
   }
 }
 
+// Gradients of kernels: few results of long sums, both sides contiguous along lines.
+TEST(FewColumns, KernelGradients) {
+  for (const char* window : {"size=20x33 pad=1_1x1_1", "size=18x31"})
+    for (int64_t groups : {1, 8}) {
+      const bool padded = window[5] == '2';
+      const std::string ct = padded ? "20,33" : "18,31";
+      expect_one_kernel(str_cat(" x = f32[3,", groups == 1 ? 5 : 8, ",20,33] parameter(0)\n g = f32[3,", groups == 1 ? 6 : 8, ",", ct,
+                                "] parameter(1)\n ROOT w = f32[", groups == 1 ? "6,5" : "8,1", ",3,3] convolution(x, g), window={",
+                                window, "}, dim_labels=fb01_io01->fb01, batch_group_count=", groups, "\n"),
+                        1e-4);
+    }
+}
+
+// Sums longer than an accumulator should have terms.
+TEST(FewColumns, LongSums) {
+  expect_one_kernel(" x = f32[3,9,200,256] parameter(0)\n y = f32[9,2,200,256] parameter(1)\n ROOT r = f32[9,3,2] dot(x, y),"
+                    " lhs_batch_dims={1}, rhs_batch_dims={0}, lhs_contracting_dims={2,3}, rhs_contracting_dims={2,3}\n",
+                    1e-4);
+}
+
 // Infinities and NaNs stay in their rows: idle lanes are no factors of them.
 TEST(FewColumns, SpecialValues) {
   EXPECT_TRUE(agree("HloModule m\nENTRY e {\n a = f32[40,37] parameter(0)\n b = f32[37,3] parameter(1)\n i = f32[40,37] iota(),"
