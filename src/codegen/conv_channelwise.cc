@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channelwise (depthwise) convolution: every group is one lane. Output positions along the last
 // spatial dimension are computed several at a time where the whole window lies inside the input,
-// one at a time with fewer taps at the edges; no copy of the input is made.
+// one at a time with fewer taps at the edges; no copy of the input is made. Long sums of few outputs (the gradient of a
+// kernel) are made several at a time, too, so that what is read is used for all of them.
 #include <algorithm>
 
 #include "codegen/conv_kernel.h"
@@ -10,8 +11,9 @@
 namespace braze::codegen {
 namespace {
 
-constexpr int64_t kLongSum =
-    32;  // terms of the innermost loops from which their sums are added apart
+constexpr int64_t kLongSum = 32;  // terms of the innermost loops from which their sums are added apart
+constexpr int64_t kLeastTaps = 6;  // along the last dimension, of which outputs share all but the first and last few
+constexpr int64_t kLine = 64;      // bytes
 
 // Lines of an item, for which what depends on the channels alone is computed once, if so many items remain.
 constexpr int64_t kMostLines = 8;
@@ -28,6 +30,7 @@ struct Blocks {
   int64_t inner0 = 0, inner1 = 0;  // outputs whose window is inside along the last dimension
   int64_t lines = 1;
   int64_t item_lines = 1, line_groups = 1;
+  bool long_sums = false;  // of outputs that are made `positions` at a time
 };
 
 const ConvClassDim kPoint{1, 0, 1, 1, 0, 1, 0, 1, 1};
@@ -49,6 +52,7 @@ Blocks blocks_of(const ConvShape& s, const ConvClass& c, const Target& target) {
     b.inner1 = std::clamp<int64_t>(most + 1, b.inner0, last.out);
   }
   const int64_t inner = b.inner1 - b.inner0, all = ceil_div(p.groups, w);
+  b.long_sums = last.taps >= kLeastTaps && last.taps * p.in_features >= kLongSum && last.out > 1 && last.stride > 0;
   const bool single = inner < 2 || last.taps * p.in_features >= kLongSum;
   const int most = vector_registers(target) == 32 ? 4 : 2;
   const int64_t widest = std::min<int64_t>(single ? 2 * most : most, all);
@@ -60,10 +64,15 @@ Blocks blocks_of(const ConvShape& s, const ConvClass& c, const Target& target) {
       break;
     }
   }
+  // Whole cache lines, but few, so that there are items for all threads.
+  if (b.long_sums) b.vectors = static_cast<int>(std::clamp<int64_t>(kLine / (w * byte_size(p.lhs)), 1, std::min<int64_t>(most, all)));
   b.channel_blocks = ceil_div(all, b.vectors);
   b.tail_vectors = static_cast<int>(all - (b.channel_blocks - 1) * b.vectors);
   b.tail_lanes = static_cast<int>(p.groups - (all - 1) * w);
-  if (!single) {
+  if (b.long_sums) {
+    const int64_t fit = std::min<int64_t>((vector_registers(target) - 2) / b.vectors - 1, last.out);
+    b.positions = static_cast<int>(ceil_div(last.out, ceil_div(last.out, fit)));
+  } else if (!single) {
     const int64_t fit = (vector_registers(target) - 8) / b.vectors;
     b.positions = static_cast<int>(ceil_div(inner, ceil_div(inner, std::max<int64_t>(fit, 1))));
   }
@@ -140,6 +149,7 @@ class Channelwise {
 
   void line(Value* at) {
     enter_line(at);
+    if (blocks_.long_sums) return long_sums();
     auto one = [&](Value* x) { outputs(x, 1, true); };
     const int64_t r = blocks_.positions;
     const int64_t whole = blocks_.inner0 + (r > 1 ? (blocks_.inner1 - blocks_.inner0) / r * r : 0);
@@ -200,13 +210,17 @@ class Channelwise {
       tap_hi_.push_back(e_.i64(last_.taps));
     }
     const int64_t last_in_stride = dims_ ? p_.spatial.back().in_stride : 0;
-    const int64_t last_out_stride = dims_ ? p_.spatial.back().out_stride : 0;
     Value* in = e_.at(in_line_, e_.mul(position, last_in_stride * byte_size(p_.lhs)));
     count_ = count;
     Values acc(static_cast<size_t>(count * vectors_), e_.zero_acc());
     acc = taps(0, in, rhs_line_, acc);
     tap_lo_.pop_back();
     tap_hi_.pop_back();
+    store(x, count, acc);
+  }
+
+  void store(Value* x, int count, const Values& acc) {
+    const int64_t last_out_stride = dims_ ? p_.spatial.back().out_stride : 0;
     for (int r = 0; r < count; ++r) {
       Value* at = e_.add(x, e_.i64(r));
       Value* o = e_.add(e_.mul(at, last_.out_step), e_.i64(last_.out_first));
@@ -216,6 +230,72 @@ class Channelwise {
                e_.at(line, v * e_.w * byte_size(p_.out)));
       }
     }
+  }
+
+  void long_sums() {
+    const int64_t r = blocks_.positions, whole = last_.out / r * r;
+    e_.loop(e_.i64(0), e_.i64(whole), r, [&](Value* x) { sums(x, static_cast<int>(r)); });
+    if (whole < last_.out) sums(e_.i64(whole), static_cast<int>(last_.out - whole));
+  }
+
+  // `count` outputs from x of the last dimension, each with the taps that are inside: those that all have, with the others
+  // before and after.
+  void sums(Value* x, int count) {
+    struct Range {
+      Value *lo, *hi;
+    };
+    std::vector<Range> own;
+    Value* first = e_.add(e_.mul(x, last_.stride), e_.i64(last_.base));
+    for (int r = 0; r < count; ++r) {
+      clip(last_, last_in(p_), e_.add(first, e_.i64(r * last_.stride)));
+      own.push_back({tap_lo_.back(), tap_hi_.back()});
+      tap_lo_.pop_back();
+      tap_hi_.pop_back();
+    }
+    // The further an output, the earlier its taps begin and end.
+    Value *lo = own.front().lo, *hi = own.back().hi;
+    hi = e_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, lo, hi);
+    const int64_t in_step = last_.dilation * p_.spatial.back().in_stride * byte_size(p_.lhs);
+    const int64_t rhs_step = last_.tap_step * p_.spatial.back().window_stride * byte_size(p_.rhs);
+    count_ = count;
+    const auto along = [&](Value* in, Value* rhs) {
+      Values acc(static_cast<size_t>(count * vectors_), e_.zero_acc());
+      const auto part = [&](Value* from, Value* to, bool all) {
+        acc = e_.loop_carry(from, to, 1, std::move(acc), false, [&](Value* w, const Values& v) {
+          Values next = terms(e_.at(in, e_.mul(w, in_step)), e_.at(rhs, e_.mul(w, rhs_step)), v, [&](int r) -> Value* {
+            if (all) return nullptr;
+            const Range& o = own[static_cast<size_t>(r)];
+            return e_.b.CreateAnd(e_.b.CreateICmpSGE(w, o.lo), e_.b.CreateICmpSLT(w, o.hi));
+          });
+          return next;
+        });
+      };
+      part(own.back().lo, lo, false);
+      part(lo, hi, true);
+      part(hi, own.front().hi, false);
+      return acc;
+    };
+    Value* in = e_.at(in_line_, e_.mul(first, p_.spatial.back().in_stride * byte_size(p_.lhs)));
+    Values acc(static_cast<size_t>(count * vectors_), e_.zero_acc());
+    acc = e_.loop_carry(e_.i64(0), e_.i64(p_.in_features), 1, std::move(acc), false, [&](Value* c, const Values& v) {
+      return lines_of(0, e_.at(in, e_.mul(c, p_.in_feature * byte_size(p_.lhs))),
+                      e_.at(rhs_line_, e_.mul(c, p_.rhs_in * byte_size(p_.rhs))), v, along);
+    });
+    store(x, count, acc);
+  }
+  // Adds what `along` makes of each tap of dimensions i.. but the last.
+  Values lines_of(size_t i, Value* in, Value* rhs, Values acc, absl::FunctionRef<Values(Value*, Value*)> along) {
+    if (i + 1 == dims_) {
+      const Values part = along(in, rhs);
+      for (size_t k = 0; k < acc.size(); ++k) acc[k] = e_.plus(acc[k], part[k]);
+      return acc;
+    }
+    const ConvClassDim& d = c_.dims[i];
+    const int64_t in_step = d.dilation * p_.spatial[i].in_stride * byte_size(p_.lhs);
+    const int64_t rhs_step = d.tap_step * p_.spatial[i].window_stride * byte_size(p_.rhs);
+    return e_.loop_carry(tap_lo_[i], tap_hi_[i], 1, std::move(acc), false, [&](Value* w, const Values& v) {
+      return lines_of(i + 1, e_.at(in, e_.mul(w, in_step)), e_.at(rhs, e_.mul(w, rhs_step)), v, along);
+    });
   }
 
   Value* mask(int v) {
@@ -267,20 +347,30 @@ class Channelwise {
         [&](Value* c, const Values& v) {
           Value* x = e_.at(in, e_.mul(c, p_.in_feature * byte_size(p_.lhs)));
           Value* k = e_.at(rhs, e_.mul(c, p_.rhs_in * byte_size(p_.rhs)));
-          Values next = v;
-          const int64_t step =
-              dims_ ? last_.stride * p_.spatial.back().in_stride * byte_size(p_.lhs) : 0;
-          for (int j = 0; j < vectors_; ++j) {
-            Value* right = e_.load(p_.rhs, e_.at(k, j * e_.w * byte_size(p_.rhs)), e_.w, mask(j));
-            for (int r = 0; r < count_; ++r) {
-              Value* left =
-                  e_.load(p_.lhs, e_.at(x, r * step + j * e_.w * byte_size(p_.lhs)), e_.w, mask(j));
-              Value*& a = next[static_cast<size_t>(r * vectors_ + j)];
-              a = e_.madd(left, right, a);
-            }
-          }
-          return next;
+          return terms(x, k, v, [](int) -> Value* { return nullptr; });
         });
+  }
+
+  // Adds a term to each output. `exists`: whether output r has it (i1), or null.
+  Values terms(Value* x, Value* k, const Values& v, absl::FunctionRef<Value*(int)> exists) {
+    Values next = v;
+    const int64_t step = dims_ ? last_.stride * p_.spatial.back().in_stride * byte_size(p_.lhs) : 0;
+    for (int j = 0; j < vectors_; ++j) {
+      Value* right = e_.load(p_.rhs, e_.at(k, j * e_.w * byte_size(p_.rhs)), e_.w, mask(j));
+      for (int r = 0; r < count_; ++r) {
+        Value* there = exists(r);
+        Value* lanes = mask(j);
+        if (there) {
+          Value* all = e_.b.CreateVectorSplat(static_cast<unsigned>(e_.w), there);
+          lanes = lanes ? e_.b.CreateAnd(lanes, all) : all;
+        }
+        Value* left = e_.load(p_.lhs, e_.at(x, r * step + j * e_.w * byte_size(p_.lhs)), e_.w, lanes);
+        Value*& a = next[static_cast<size_t>(r * vectors_ + j)];
+        Value* sum = e_.madd(left, right, a);
+        a = there ? e_.b.CreateSelect(there, sum, a) : sum;
+      }
+    }
+    return next;
   }
 
   Emit& e_;
