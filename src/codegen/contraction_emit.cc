@@ -2,6 +2,7 @@
 // Emit: control flow, typed loads and stores, arithmetic of the accumulator type.
 #include "codegen/contraction_emit.h"
 
+#include "codegen/first_lanes.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
@@ -290,7 +291,13 @@ void Emit::store(Dtype t, Value* v, Value* p, Value* mask, int64_t stride_bytes)
       static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
   const llvm::Align align(static_cast<uint64_t>(byte_size(t)));
   if (stride_bytes == byte_size(t)) {
-    if (mask) {
+    if (const int first = target.avx512 ? 0 : known_first_lanes(mask)) {
+      for (const LanePiece& piece : pieces_of(first)) {
+        llvm::SmallVector<int, 32> pick;
+        for (int i = 0; i < piece.lanes; ++i) pick.push_back(piece.start + i);
+        b.CreateAlignedStore(b.CreateShuffleVector(v, pick), at(p, piece.start * byte_size(t)), align);
+      }
+    } else if (mask) {
       b.CreateMaskedStore(v, p, align, mask);
     } else {
       b.CreateAlignedStore(v, p, align);

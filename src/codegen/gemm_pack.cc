@@ -247,7 +247,8 @@ class Packer {
   void interleave(const GemmTileRows& tile, int r, Value* i, Value* j, Value* from, Value* offset,
                   Value* to) {
     Value* mask = e_.mask_const(s_.w, std::min(s_.mr - r, s_.w));
-    Value* all_rows = mask;
+    // A whole vector is stored faster where masks are slow: the next step, stored later, or room after the last one follows.
+    Value* all_rows = e_.target.avx512 ? mask : nullptr;
     if (s_.short_tiles) {
       Value* fewer = e_.mask_const(s_.w, std::min(s_.mr - 1 - r, s_.w));
       mask = e_.b.CreateSelect(tile.is_short, fewer, mask);

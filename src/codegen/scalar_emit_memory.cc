@@ -8,9 +8,9 @@
 //   other        lane by lane from one base address
 //   not affine   gather or scatter of computed addresses
 // A scalar access that must not happen goes to a harmless address instead: no branches.
-#include <bit>
 #include <cstdlib>
 
+#include "codegen/first_lanes.h"
 #include "codegen/scalar_emit_impl.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Function.h"
@@ -27,34 +27,6 @@ using scalar::Node;
 constexpr int kZeroBytes = 512;
 
 bool is_vector(Value* v) { return v->getType()->isVectorTy(); }
-
-// The first lanes that a mask leaves on, if it is known to leave on just these, and some; else 0.
-int known_first_lanes(Value* mask) {
-  const auto* c = llvm::dyn_cast_or_null<llvm::Constant>(mask);
-  if (!c) return 0;
-  const auto n = static_cast<int>(llvm::cast<llvm::FixedVectorType>(c->getType())->getNumElements());
-  const auto on = [&](int i) {
-    const llvm::Constant* lane = c->getAggregateElement(static_cast<unsigned>(i));
-    return lane && lane->isOneValue();
-  };
-  int first = 0;
-  while (first < n && on(first)) ++first;
-  for (int i = first; i < n; ++i)
-    if (const llvm::Constant* lane = c->getAggregateElement(static_cast<unsigned>(i)); !lane || !lane->isNullValue()) return 0;
-  return first;
-}
-
-struct Piece {
-  int start, lanes;  // lanes: a power of two
-};
-
-// `n` lanes as one or two pieces, which may overlap.
-llvm::SmallVector<Piece, 2> pieces_of(int n) {
-  const int first = static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
-  if (first == n) return {{0, n}};
-  const int last = static_cast<int>(std::bit_ceil(static_cast<unsigned>(n - first)));
-  return {{0, first}, {n - last, last}};
-}
 
 }  // namespace
 
@@ -257,7 +229,7 @@ Value* ScalarEmitter::Impl::load_lanes(Dtype t, const BufferBinding& buffer,
 Value* ScalarEmitter::Impl::load_first(Dtype t, const BufferBinding& buffer, Value* pointer, int lanes) {
   llvm::Type* element = memory_type(b.getContext(), t);
   Value* r = llvm::Constant::getNullValue(llvm::FixedVectorType::get(element, width));
-  for (const Piece& piece : pieces_of(lanes)) {
+  for (const LanePiece& piece : pieces_of(lanes)) {
     auto* type = llvm::FixedVectorType::get(element, piece.lanes);
     Value* p = b.CreateConstGEP1_64(element, pointer, piece.start);
     Value* v = attach(b.CreateAlignedLoad(type, p, element_align(buffer, t)), buffer, true);
@@ -274,7 +246,7 @@ Value* ScalarEmitter::Impl::load_first(Dtype t, const BufferBinding& buffer, Val
 
 void ScalarEmitter::Impl::store_first(const BufferBinding& buffer, Dtype t, Value* pointer, Value* value,
                                       int lanes) {
-  for (const Piece& piece : pieces_of(lanes)) {
+  for (const LanePiece& piece : pieces_of(lanes)) {
     std::vector<int> pick(piece.lanes);
     for (int i = 0; i < piece.lanes; ++i) pick[i] = piece.start + i;
     Value* p = b.CreateConstGEP1_64(memory_type(b.getContext(), t), pointer, piece.start);
