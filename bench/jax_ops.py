@@ -97,6 +97,7 @@ def reductions():
         "distances": (lambda x: jnp.sqrt(((x[:, None] - x[None]) ** 2).sum(-1)), numbers(512, 3)),
         "cumsum_rows": (lambda x: jnp.cumsum(x, 1), a), "cumsum_columns": (lambda x: jnp.cumsum(x, 0), a),
         "cumprod": (lambda x: jnp.cumprod(x, 1), a * 0.01 + 1), "cummax": (lambda x: lax.cummax(x, axis=1), a),
+        "cummax_columns": (lambda x: lax.cummax(x, axis=0), a), "softmax_short": (lambda x: jax.nn.softmax(x, 1), numbers(2048, 128)),
         "associative_scan": (lambda x: lax.associative_scan(jnp.add, x), v), "histogram": (lambda x: jnp.histogram(x, 64)[0], v),
         "bincount": (lambda x: jnp.bincount(x, length=1000), whole(1000, 1 << 20)), "max_pool": (lambda x: pool(x, -jnp.inf, lax.max, 2, 2), nhwc),
         "average_pool": (lambda x: pool(x, 0.0, lax.add, 3, 1, "SAME"), nhwc),
@@ -147,6 +148,10 @@ def products():
         "column_dots": (lambda x: jnp.einsum("ij,ij->j", x, x), a),
         "stacked_layers": (lambda w, x: lax.scan(lambda x, w: (jnp.tanh(x @ w), None), x, w)[0], numbers(24, 256, 256) * 0.05, numbers(4, 256)),
         "conv_transposed": (lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME"), nhwc, numbers(3, 3, 64, 32)),
+        "class_scores": (lambda x, w: x @ w, numbers(65536, 64), numbers(64, 3)), "conv_to_rgb": (conv, nhwc, numbers(3, 3, 64, 3)),
+        "depthwise_gradient": (jax.grad(lambda k, x: (conv(x, k, groups=64) ** 2).sum()), numbers(3, 3, 1, 64), nhwc),
+        "depthwise_gradient_nchw": (jax.grad(lambda k, x: (conv(x, k, layout="NCHW", groups=64) ** 2).sum()), numbers(64, 1, 3, 3), nchw),
+        "conv_gradient_nchw": (jax.grad(lambda k, x: (conv(x, k, layout="NCHW") ** 2).sum()), numbers(64, 64, 3, 3), nchw),
         "conv_gradient": (jax.grad(lambda k, x: (conv(x, k) ** 2).sum()), k, nhwc), "convolve_1d": (lambda x: jnp.convolve(x[0], x[1, :64]), numbers(2, 1 << 16)),
         "resize": (lambda x: jax.image.resize(x, (8, 112, 112, 64), "bilinear"), nhwc),
     }.items()
